@@ -47,7 +47,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts', 'test/journals/**/*.test.ts'],
+          include: ['test/e2e/**/*.test.ts', 'test/journals/**/*.test.ts', 'test/attacks/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
           ...WITH_PROCESSES,

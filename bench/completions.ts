@@ -3,10 +3,9 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunState } from '../src/kernel/state.ts';
-import { runEngine } from './engine-run.ts';
-import type { EngineRun } from './engine-run.ts';
-import { atLeast, count, duration, figure, interleaveWarm, makeProject, median, ratios } from './measure.ts';
+import { type EngineRun, runEngine } from './engine-run.ts';
 import type { Measurement } from './measure.ts';
+import { atLeast, count, duration, figure, interleaveWarm, makeProject, median, ratios } from './measure.ts';
 import { compileShape } from './workflow.ts';
 
 const STEPS = 10_000;

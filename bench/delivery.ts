@@ -1,23 +1,24 @@
 // Terminals: the time until an agent has acknowledged a prompt, compared with pasting it blindly; and the cost of fifty
 // idle terminals.
 
-import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { present } from '../src/base/assert.ts';
+
+import { present } from '../src/base/errors.ts';
 import { AgentFolder } from '../src/drivers/agent/files.ts';
+import { SessionRegistry } from '../src/drivers/agent/headless/sessions.ts';
 import type { AgentHost, HostedAgent } from '../src/drivers/agent/host.ts';
-import { markerOf, processesOfRun } from '../src/drivers/environment.ts';
-import { MARKER } from '../src/sys/process-table.ts';
 import { terminalHost } from '../src/drivers/agent/terminal/host.ts';
 import { Tmux } from '../src/drivers/agent/tmux/tmux.ts';
-import { SessionRegistry } from '../src/drivers/agent/headless/session-registry.ts';
+import { markerOf, processesOfRun } from '../src/drivers/environment.ts';
 import { findProgram } from '../src/drivers/recording-shell.ts';
-import type { Adapter, HookNames, TerminalProfile } from '../src/ir/adapter.ts';
-import { atMost, duration, environment, figure, interleaveWarm, median, ratios, ROOT } from './measure.ts';
+import { type Adapter, DEFAULT_TIMING, type HookNames, NEVER_ASKS, type TerminalProfile } from '../src/ir/adapter.ts';
+import { localRunFiles } from '../src/stores/local-run-files.ts';
+import { MARKER } from '../src/sys/process.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
+import { atMost, duration, environment, figure, interleaveWarm, median, ratios, ROOT } from './measure.ts';
 
 /** They are short, so there are more rounds than elsewhere. */
 const MORE_ROUNDS = 6;
@@ -195,6 +196,7 @@ const WAYS: TerminalProfile = {
   command: 'exec cat',
   resumeCommand: null,
   forkCommand: null,
+  permissions: NEVER_ASKS,
   sessionId: 'none',
   startupMs: 20,
   ready: null,
@@ -208,11 +210,13 @@ const WAYS: TerminalProfile = {
     draft: [],
     alters: [],
     misread: [],
+    deadlineMs: null,
   },
   acknowledge: { byHook: false, busy: [], queued: [], timeoutMs: 2_000 },
   dialogs: [],
   liveness: { firstMs: null, idleMs: null },
   stop: { interruptKeys: [], keys: [], waitMs: 1_000, signal: 'SIGTERM' },
+  timing: DEFAULT_TIMING,
 };
 
 const PLAIN: Adapter = {

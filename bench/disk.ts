@@ -2,8 +2,7 @@
 
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { count, duration, figure, interleaveWarm, median } from './measure.ts';
-import type { Measurement } from './measure.ts';
+import { count, duration, figure, interleaveWarm, type Measurement, median } from './measure.ts';
 import { timeStepFiles } from './step-files.ts';
 
 const APPENDS = 100;
@@ -15,7 +14,7 @@ export const disk: Measurement = {
   name: 'disk',
   method:
     `Appends of a line of ${LINE.length} bytes, each followed by a datasync, asynchronous like the journal: ${APPENDS} with one line ` +
-    `each, ${APPENDS} with ${GROUP} lines each; and the folders and empty files of ${STEPS} steps. The disk is that of the temporary folder (TMPDIR).`,
+    `each, ${APPENDS} with ${GROUP} lines each; and the empty files of ${STEPS} steps. The disk is that of the temporary folder (TMPDIR).`,
   async measure(bench) {
     const perAppend = (lines: number) => (): Promise<number> => timeAppends(join(bench.folder, 'appended'), lines);
     const samples = await interleaveWarm(bench.rounds, {
@@ -35,7 +34,7 @@ export const disk: Measurement = {
     return [
       row('append + datasync, one line', samples.single, 'an append', 1),
       row(`append + datasync, ${count(GROUP)} lines together`, samples.grouped, 'an append', GROUP),
-      row('folders and files of a step', samples.files, 'a step', 1),
+      row('files of a step', samples.files, 'a step', 1),
     ];
   },
 };

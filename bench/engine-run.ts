@@ -1,18 +1,16 @@
 // A run without the command line and without commands: the engine, a journal on disk, and a driver that answers
 // immediately. The rest is the cost of the project itself.
 
-import { systemClock } from '../src/sys/clock.ts';
 import { StateRefresh } from '../src/app/state-refresh.ts';
-import { Engine } from '../src/engine/loop.ts';
-import type { LiveRun, RunSession } from '../src/engine/loop.ts';
+import { Engine, type LiveRun, type RunSession } from '../src/engine/loop.ts';
 import type { Answer, Driver } from '../src/engine/ports.ts';
 import { success } from '../src/ir/effect.ts';
-import type { Program } from '../src/ir/program.ts';
+import { type Program, UNLIMITED } from '../src/ir/program.ts';
 import type { JournalRecord } from '../src/kernel/decision.ts';
 import type { RunState } from '../src/kernel/state.ts';
 import { fileStore } from '../src/stores/files.ts';
-import { stateFile } from '../src/stores/state-file.ts';
-import { UNLIMITED } from '../src/ir/program.ts';
+import { systemClock } from '../src/sys/clock.ts';
+import { stateFile } from '../src/sys/files.ts';
 
 export interface EngineRunOptions {
   /** Folder for runs. */

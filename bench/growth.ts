@@ -1,7 +1,8 @@
-// The cost of a run that grows: parallel conditions, thousands of iterations, a recursive workflow.
+// The cost of a run that grows: parallel conditions, thousands of iterations, rounds of a loop, a recursive workflow.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Bench, Figure, Measurement } from './measure.ts';
 import {
   atMost,
   count,
@@ -15,7 +16,6 @@ import {
   ratios,
   timeProcess,
 } from './measure.ts';
-import type { Bench, Figure, Measurement } from './measure.ts';
 import { peakOf } from './peak.ts';
 import { workflowText } from './workflow.ts';
 
@@ -32,10 +32,11 @@ export const growth: Measurement = {
   method:
     `${CONDITIONS} independent branches with the condition \`true\`, against \`make -j${AT_ONCE}\` with as many targets ` +
     `\`sh -c true\`. A foreach over ${FEW} and over ${MANY} items with a step \`true\` each: the cost of an item, without that of a ` +
-    `run with one item. A loop of ${ROUNDS_OF_LOOP} rounds of a workflow that calls itself, two steps per round, against a chain of as ` +
-    'many steps: the peak memory. The latter two with a third of the rounds.',
+    `run with one item. The same for a loop of ${FEW} and of ${ROUNDS_OF_LOOP} rounds, with a step and a condition each. The peak memory of ` +
+    `this loop of ${ROUNDS_OF_LOOP} rounds, and of as many of a workflow that calls itself, two steps per round, against a chain of as ` +
+    'many steps. All but the first with a third of the rounds.',
   async measure(bench) {
-    return [await conditions(bench), await items(bench), await loop(bench)];
+    return [await conditions(bench), await items(bench), await rounds(bench), ...(await memory(bench))];
   },
 };
 
@@ -90,11 +91,31 @@ async function items(bench: Bench): Promise<Figure> {
   });
 }
 
-async function loop(bench: Bench): Promise<Figure> {
+async function rounds(bench: Bench): Promise<Figure> {
+  const project = makeProject(bench, 'rounds');
+  writeFileSync(join(project, '.meow', 'config.toml'), LIMITS);
+  for (const size of [1, FEW, ROUNDS_OF_LOOP]) writeFileSync(join(project, `${size}.meow.toml`), loopText(size));
+  const time = (size: number): number => timeProcess(MEOW, ['run', `${size}.meow.toml`], project);
+  const perRound = (size: number) => (): number => (time(size) - time(1)) / (size - 1);
+  time(FEW);
+  const samples = await interleave(thirdOf(bench), { few: perRound(FEW), many: perRound(ROUNDS_OF_LOOP) });
+  return figure({
+    what: `cost of a round: a loop of ${count(ROUNDS_OF_LOOP)} against one of ${FEW}`,
+    measured: duration(median(samples.many)),
+    against: duration(median(samples.few)),
+    values: ratios(samples.many, samples.few),
+    unit: '×',
+    target: atMost(1.5),
+    samples,
+  });
+}
+
+async function memory(bench: Bench): Promise<readonly Figure[]> {
   const project = makeProject(bench, 'loop');
   writeFileSync(join(project, '.meow', 'config.toml'), LIMITS);
+  writeFileSync(join(project, 'loop.meow.toml'), loopText(ROUNDS_OF_LOOP));
   writeFileSync(
-    join(project, 'loop.meow.toml'),
+    join(project, 'recursion.meow.toml'),
     '[main]\n[main.variables]\nn = { default = 1, type = "int" }\n' +
       '[[main.steps]]\nid = "work"\nexecutor = "shell"\ncommand = "echo $(({{n}} + 1))"\n' +
       'outputs = { next = { source = "stdout", type = "int" } }\n' +
@@ -103,19 +124,28 @@ async function loop(bench: Bench): Promise<Figure> {
       '[main.steps.on_true]\ntemplate = "main"\nvariables = { n = "{{work.outputs.next}}" }\n',
   );
   writeFileSync(join(project, 'chain.meow.toml'), workflowText('chain', 2 * ROUNDS_OF_LOOP));
-  const samples = await interleave(1, {
-    loop: () => peakOf(bench, [MEOW, 'run', 'loop.meow.toml'], project),
-    chain: () => peakOf(bench, [MEOW, 'run', 'chain.meow.toml'], project),
-  });
-  return figure({
-    what: `peak memory: a loop of ${count(ROUNDS_OF_LOOP)} rounds, against a chain of as many steps`,
-    measured: `${count(median(samples.loop))} MB`,
-    against: `${count(median(samples.chain))} MB`,
-    values: ratios(samples.loop, samples.chain),
-    unit: '×',
-    target: atMost(2),
-    samples,
-  });
+  const peak = (name: string) => (): number => peakOf(bench, [MEOW, 'run', `${name}.meow.toml`], project);
+  const samples = await interleave(1, { loop: peak('loop'), recursion: peak('recursion'), chain: peak('chain') });
+  const against = (what: string, peaks: readonly number[]): Figure =>
+    figure({
+      what: `peak memory: ${what} of ${count(ROUNDS_OF_LOOP)} rounds, against a chain of as many steps`,
+      measured: `${count(median(peaks))} MB`,
+      against: `${count(median(samples.chain))} MB`,
+      values: ratios(peaks, samples.chain),
+      unit: '×',
+      target: atMost(2),
+      samples,
+    });
+  return [against('a loop', samples.loop), against('a recursion', samples.recursion)];
+}
+
+/** A loop whose last round is the given one. */
+function loopText(rounds: number): string {
+  return (
+    '[main]\n[[main.steps]]\nid = "loop"\nexecutor = "loop"\n' +
+    `until = "test {{work.outputs.n}} = ${rounds}"\nmax_rounds = ${rounds}\n` +
+    'inline = [{ id = "work", executor = "shell", command = "echo {{round}}", outputs = { n = "stdout" } }]\n'
+  );
 }
 
 function thirdOf({ rounds }: Bench): number {

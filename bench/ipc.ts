@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Measurement } from './measure.ts';
 import {
   atMost,
   duration,
@@ -17,7 +18,6 @@ import {
   ratios,
   timeProcess,
 } from './measure.ts';
-import type { Measurement } from './measure.ts';
 
 /** They are short, so there are more rounds than elsewhere. */
 const MORE_ROUNDS = 4;

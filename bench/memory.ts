@@ -3,8 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { atMost, count, figure, makeProject, MEOW } from './measure.ts';
-import type { Bench, Figure, Measurement } from './measure.ts';
+import { atMost, type Bench, count, figure, type Figure, makeProject, type Measurement, MEOW } from './measure.ts';
 import { peakOf } from './peak.ts';
 import { makeUnfinishedRun, UNFINISHED_ID } from './resume.ts';
 import { workflowText } from './workflow.ts';

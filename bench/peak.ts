@@ -3,14 +3,18 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { timeProcess } from './measure.ts';
-import type { Bench } from './measure.ts';
+import { type Bench, timeProcess } from './measure.ts';
 
-/** In megabytes, of `node ARGS`. */
-export function peakOf(bench: Bench, args: readonly string[], cwd: string): number {
+/** In megabytes, of `node ARGS`. `more`: additional environment variables. */
+export function peakOf(
+  bench: Bench,
+  args: readonly string[],
+  cwd: string,
+  more: Readonly<Record<string, string>> = {},
+): number {
   const preload = join(bench.folder, 'peak.cjs');
   writeFileSync(preload, PRELOAD);
-  timeProcess('node', ['--require', preload, ...args], cwd);
+  timeProcess('node', ['--require', preload, ...args], cwd, more);
   return Number(readFileSync(join(bench.folder, 'peak'), 'utf8')) / 1000;
 }
 

@@ -3,10 +3,12 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Bench, Figure, Measurement } from './measure.ts';
 import {
   atMost,
   count,
   duration,
+  environment,
   figure,
   interleaveWarm,
   makeProject,
@@ -15,7 +17,6 @@ import {
   ratios,
   timeProcess,
 } from './measure.ts';
-import type { Bench, Figure, Measurement } from './measure.ts';
 import { peakOf } from './peak.ts';
 
 const GOTOS = 1_000;
@@ -31,11 +32,81 @@ export const raymond: Measurement = {
     'transition, without that of starting the same program with the same prompt from a loop in Node. The peak ' +
     `memory of such a run with ${count(MORE_GOTOS)} transitions, against one with ${count(GOTOS)}; and of a run with ${count(FORKS)} workers, ` +
     `${AT_ONCE} at once. A path through ${count(STATES)} states, all in one file, against a folder of as many. Whole processes, ` +
-    'including start and exit. Memory with one round, files with a third of the rounds.',
+    'including start and exit. Memory with one round, files with a third of the rounds. ' +
+    `Then the adapter of Claude Code with a program \`claude\` that is a few lines of sh: ${count(GOTOS)} gotos, and ${count(FORKS)} workers ` +
+    'that one script forks, against a loop in bash that starts the same program as often with the same arguments; and the peak memory of both.',
   async measure(bench) {
-    return [await transitions(bench), flatMemory(bench), forks(bench), await oneFile(bench)];
+    return [
+      await transitions(bench),
+      flatMemory(bench),
+      forks(bench),
+      await oneFile(bench),
+      ...(await withClaude(bench)),
+    ];
   },
 };
+
+/** With the adapter of Claude Code, which has hooks, settings and an MCP configuration. */
+async function withClaude(bench: Bench): Promise<readonly Figure[]> {
+  const project = makeRaymond(bench, 'claude', 1);
+  const more = { PATH: `${project}/bin:${environment(project)['PATH']}` };
+  mkdirSync(join(project, 'bin'));
+  writeFileSync(join(project, 'bin', 'claude'), claudeText(GOTOS + 1), { mode: 0o755 });
+  writeForks(project);
+  const folder = join(project, 'settings');
+  const args = `-p --output-format stream-json --verbose --permission-mode bypassPermissions --mcp-config ${folder}/mcp.json --allowedTools 'mcp__meow__*' 'Bash(meow *)' --settings ${folder}/settings.json --resume x`;
+  writeFileSync(join(project, 'prompt'), PROMPT);
+  const loop = `for ((n = 0; n < ${GOTOS}; n++)); do claude ${args} <prompt; done`;
+  const runs = { gotos: claudeArgs('loop'), forks: [...claudeArgs('forks'), '--max-agents', String(AT_ONCE)] };
+  const samples = await interleaveWarm(bench.rounds, {
+    gotos: () => timeProcess(MEOW, runs.gotos, project, more),
+    forks: () => timeProcess(MEOW, runs.forks, project, more),
+    bash: () => timeProcess('bash', ['-c', loop], project, more),
+  });
+  const row = (side: 'gotos' | 'forks', target: number): Figure =>
+    figure({
+      what: `${count(GOTOS)} ${side} with Claude Code's adapter, against a bash loop that starts the program`,
+      measured: duration(median(samples[side])),
+      against: duration(median(samples.bash)),
+      values: ratios(samples[side], samples.bash),
+      unit: '×',
+      target: atMost(target),
+      samples: { meow: samples[side], bash: samples.bash },
+    });
+  const memory = (side: 'gotos' | 'forks'): Figure => {
+    const peak = peakOf(bench, [MEOW, ...runs[side]], project, more);
+    return figure({
+      what: `peak memory: ${count(GOTOS)} ${side} with Claude Code's adapter`,
+      measured: `${count(peak)} MB`,
+      against: '',
+      values: [peak],
+      unit: 'MB',
+      target: atMost(90),
+      samples: { peakMb: [peak] },
+    });
+  };
+  return [row('gotos', 1.6), row('forks', 2), memory('gotos'), memory('forks')];
+}
+
+function claudeArgs(path: string): readonly string[] {
+  return ['run', path, '--adapter', 'claude', '--max-transitions', '100000'];
+}
+
+/** Speaks as Claude Code does; otherwise like `agentText`. */
+function claudeText(visits: number): string {
+  return `#!/bin/sh
+read -r prompt
+for session; do :; done
+printf '{"type":"system","subtype":"init","session_id":"%s"}\\n' "$session"
+rest=\${prompt%</goto>*}
+case $MEOW_STEP:$prompt in
+  *.${visits}.* | *'<result>'*) tag='<result>end</result>' ;;
+  *) tag="<goto>\${rest##*>}</goto>" ;;
+esac
+printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","session_id":"%s","total_cost_usd":0.01,' "$tag" "$session"
+printf '"usage":{"input_tokens":1,"output_tokens":1}}\\n'
+`;
+}
 
 async function transitions(bench: Bench): Promise<Figure> {
   const project = makeRaymond(bench, 'transitions', GOTOS + 1);
@@ -82,9 +153,7 @@ function flatMemory(bench: Bench): Figure {
 
 function forks(bench: Bench): Figure {
   const project = makeRaymond(bench, 'forks', 1);
-  const tags = Array.from({ length: FORKS }, (_, n) => `<fork next="END.md" n="${n}">END.md</fork>`);
-  writeState(project, 'forks', 'START.sh', `cat <<'TAGS'\n${tags.join('\n')}\nTAGS\n`);
-  writeState(project, 'forks', 'END.md', 'Worker {{agent_id}}. End with <result>end</result>');
+  writeForks(project);
   const peak = peakOf(bench, [MEOW, ...runArgs('forks'), '--max-agents', String(AT_ONCE)], project);
   return figure({
     what: `peak memory: ${count(FORKS)} workers, ${AT_ONCE} at once`,
@@ -95,6 +164,13 @@ function forks(bench: Bench): Figure {
     target: atMost(150),
     samples: { peakMb: [peak] },
   });
+}
+
+/** A script that forks workers, each with one prompt. */
+function writeForks(project: string): void {
+  const tags = Array.from({ length: FORKS }, (_, n) => `<fork next="END.md" n="${n}">END.md</fork>`);
+  writeState(project, 'forks', 'START.sh', `cat <<'TAGS'\n${tags.join('\n')}\nTAGS\n`);
+  writeState(project, 'forks', 'END.md', 'Worker {{agent_id}}. End with <result>end</result>');
 }
 
 async function oneFile(bench: Bench): Promise<Figure> {

@@ -1,8 +1,7 @@
 // Figures as tables: one for the terminal, one for RESULTS.md.
 
 import { availableParallelism } from 'node:os';
-import { count } from './measure.ts';
-import type { Figure, Measurement, Target, Unit } from './measure.ts';
+import { count, type Figure, type Measurement, type Target, type Unit } from './measure.ts';
 
 const HEAD = ['what', 'measured', 'against', 'result', '(best)', 'target', 'reached'] as const;
 

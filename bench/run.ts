@@ -1,6 +1,7 @@
-// npm run bench                       everything; rewrites RESULTS.md npm run bench -- chain wide         only these;
-// RESULTS.md does not change npm run bench -- --rounds 9         default 5 npm run bench -- --json             the raw
-// samples instead of the table
+// npm run bench                       everything; rewrites RESULTS.md
+// npm run bench -- chain wide         only these; RESULTS.md does not change
+// npm run bench -- --rounds 9         default 5
+// npm run bench -- --json             the raw samples instead of the table
 //
 // It measures and reports; a missed target does not fail the command.
 
@@ -17,8 +18,7 @@ import { disk } from './disk.ts';
 import { git } from './git.ts';
 import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
-import { ROOT, withFolder } from './measure.ts';
-import type { Figure, Measurement } from './measure.ts';
+import { type Figure, type Measurement, ROOT, withFolder } from './measure.ts';
 import { memory } from './memory.ts';
 import { isReached, machine, resultsDocument, textTable } from './report.ts';
 import { raymond } from './raymond.ts';

@@ -3,6 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runEngine } from './engine-run.ts';
+import type { Bench, Figure, Measurement } from './measure.ts';
 import {
   atMost,
   count,
@@ -16,9 +17,7 @@ import {
   ratios,
   timeProcess,
 } from './measure.ts';
-import type { Bench, Figure, Measurement } from './measure.ts';
-import { compileShape, workflowText } from './workflow.ts';
-import type { Shape } from './workflow.ts';
+import { compileShape, type Shape, workflowText } from './workflow.ts';
 
 const COMMAND_SIZES = [100, 200, 1_000, 4_000] as const;
 const ENGINE_SIZES = [100, 200, 1_000, 4_000, 10_000] as const;

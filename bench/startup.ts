@@ -2,8 +2,8 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { atMost, duration, figure, interleaveWarm, makeProject, median, MEOW, ratios, timeProcess } from './measure.ts';
 import type { Measurement } from './measure.ts';
+import { atMost, duration, figure, interleaveWarm, makeProject, median, MEOW, ratios, timeProcess } from './measure.ts';
 import { workflowText } from './workflow.ts';
 
 /** They are short, so there are more rounds than elsewhere. */

@@ -1,8 +1,8 @@
-// The time of the file system for the folders and files of a step. On most it is negligible. Some take milliseconds for
+// The time of the file system for the files of a step. On most it is negligible. Some take milliseconds for
 // minutes after many files were deleted (ext4 without a journal). Then the figures of everything that runs commands
 // mean little, and this one shows it.
 
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { stepId } from './workflow.ts';
 
@@ -16,10 +16,15 @@ export function timeStepFiles(folder: string, steps: number): number {
   mkdirSync(root);
   const began = performance.now();
   for (let index = 0; index < steps; index++) {
-    const attempt = join(root, stepId(index), '1');
-    mkdirSync(join(root, stepId(index)));
-    mkdirSync(attempt);
-    for (const file of FILES) closeSync(openSync(join(attempt, file), 'a'));
+    for (const file of FILES) closeSync(openSync(join(root, `${stepId(index)}.1.${file}`), 'a'));
   }
   return performance.now() - began;
+}
+
+/** Creates and deletes this many files in the folder. */
+export function deleteFiles(folder: string, count: number): void {
+  const root = join(folder, 'deleted');
+  mkdirSync(root);
+  for (let index = 0; index < count; index++) closeSync(openSync(join(root, `${index}`), 'a'));
+  rmSync(root, { recursive: true });
 }

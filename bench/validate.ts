@@ -1,16 +1,17 @@
 // A validation step without git: its cost besides the command. Its journal is in memory.
 
-import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ok } from '../src/base/result.ts';
+
+import { ok } from '../src/base/errors.ts';
 import { limitedCommands } from '../src/drivers/command/limited-commands.ts';
-import { networkDenial, withoutNetwork } from '../src/drivers/conductor/network.ts';
-import type { Validator } from '../src/ir/conducted.ts';
+import { networkDenial, withoutNetwork } from '../src/drivers/conductor/entrypoint.ts';
+import type { Validator } from '../src/ir/conductor.ts';
+import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { Visits } from '../test/contracts/opcode-visit.ts';
-import { atMost, duration, environment, figure, interleaveWarm, median } from './measure.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
+import { atMost, duration, environment, figure, interleaveWarm, median } from './measure.ts';
 
 /** A process takes milliseconds, and they vary. */
 const PER_ROUND = 20;
@@ -116,7 +117,7 @@ function makePlace(bench: Bench): Place {
       run,
       runDir,
       runDirName: '.meow/run/bench',
-      workspace: { open: () => Promise.resolve(ok({ folder: tree, git: null })) },
+      workspace: { open: () => Promise.resolve(ok({ folder: tree, git: null, start: null })) },
       history: () => [],
       settings: { allowedEntrypoints: [], protectedBranches: [] },
     },

@@ -2,6 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Measurement } from './measure.ts';
 import {
   atMost,
   count,
@@ -14,7 +15,6 @@ import {
   ratios,
   timeProcess,
 } from './measure.ts';
-import type { Measurement } from './measure.ts';
 import { timeSpawnLoop } from './spawn-loop.ts';
 import { timeStepFiles } from './step-files.ts';
 import { stepId, workflowText } from './workflow.ts';

@@ -1,7 +1,7 @@
 // Workflows of many trivial steps, in the measured shapes.
 
-import { compileMeow } from '../src/languages/meow/compile.ts';
 import type { Program } from '../src/ir/program.ts';
+import { compileMeow } from '../src/languages/meow/compile.ts';
 
 /**
  * `wide`: no step needs another. `chain`: each needs the previous one. `fans`: of ten, nine need one, and the next

@@ -1,8 +1,9 @@
 // Runs all checks that do not start the built program, in parallel and in well under a minute. Prints one line for each
 // part, then the full output of failed parts. Exits with 1 if any failed.
 //
-//   npm run check               all parts npm run check -- types lint only these npm run check -- --but unit all but
-// these
+//   npm run check                      all parts
+//   npm run check -- types lint        only these
+//   npm run check -- --but unit        all but these
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the programs that the tests need and npm does not provide: git, flock, make, tmux, ps.
+# Installs the programs that the tests need and npm does not provide: git, flock, make, tmux, ps, python3, ssh-keygen.
 # Does nothing if all are installed. If it cannot install, it names the missing ones and fails.
 
 set -euo pipefail
@@ -12,6 +12,7 @@ readonly NEEDED=(
   tmux:tmux:tmux
   ps:procps:-
   python3:python3:python3
+  ssh-keygen:openssh-client:openssh
 )
 
 missing_programs=()

@@ -1,5 +1,5 @@
-// npm run walk              count the source files that two typical runs execute, and compare with the limits npm run
-// walk -- --list    the same, with the paths of the files
+// npm run walk              count the source files that two typical runs execute, and compare with the limits
+// npm run walk -- --list    the same, with the paths of the files
 //
 // A file counts if `meow run` calls one of its functions; code that runs while a module is loaded does not count, nor
 // do child processes. V8's coverage says which functions of the bundles in dist/ are called, and the source maps of the

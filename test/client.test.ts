@@ -3,16 +3,14 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Bug } from '../src/base/assert.ts';
-import { UsageError } from '../src/base/usage-error.ts';
-import type { RunSession, EngineServices } from '../src/engine/client.ts';
-import { createRun, resumeRun, startRun } from '../src/engine/client.ts';
+
+import { Bug, UsageError } from '../src/base/errors.ts';
+import { createRun, type EngineServices, resumeRun, type RunSession, startRun } from '../src/engine/client.ts';
 import type { Driver, Journal, Store } from '../src/engine/ports.ts';
 import { success } from '../src/ir/effect.ts';
-import type { Program, RunRequest } from '../src/ir/program.ts';
+import { type Program, type RunRequest, UNLIMITED } from '../src/ir/program.ts';
 import { memoryStore } from '../src/stores/memory.ts';
 import { parseProgram } from './kernel-rig/program-text.ts';
-import { UNLIMITED } from '../src/ir/program.ts';
 
 const REQUEST: RunRequest = {
   id: 'wf-1',
@@ -149,7 +147,9 @@ test('a run that is done is refused, and what a crash left behind its last recor
   const parts = { drivers: { command: () => command }, catchUp: async () => void calls.push('caught up') };
   await (await startRun(servicesWith(store, parts), parseProgram(['a']), REQUEST)).ended;
   const again = servicesWith(store, { ...parts, open: () => calls.push('open') });
-  await expect(resumeRun(again, 'wf-1', true)).rejects.toThrow('is done; there is nothing to resume');
+  await expect(resumeRun(again, 'wf-1', { retryFailed: true, allowance: null })).rejects.toThrow(
+    'is done; there is nothing to resume',
+  );
   expect(calls).toEqual(['caught up']);
   await (await store.open('wf-1')).close();
 });

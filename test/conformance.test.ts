@@ -4,17 +4,16 @@
 // A first line `#! workflow=NAME given=a,b=value validate` says what the case is run with. Files in folders below are no
 // cases: they are what the references of cases lead to.
 
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Diagnostic } from '../src/base/diagnostic.ts';
-import { hasErrors } from '../src/base/diagnostic.ts';
+
+import { type Diagnostic, hasErrors } from '../src/base/source.ts';
 import { checkProgram } from '../src/ir/check.ts';
 import type { Compiled } from '../src/languages/language.ts';
-import type { OtherFiles } from '../src/languages/meow/compile.ts';
-import { compileMeow, validateMeow } from '../src/languages/meow/compile.ts';
+import { compileMeow, type OtherFiles, validateMeow } from '../src/languages/meow/compile.ts';
+import { createSearch } from '../src/languages/meow/language.ts';
 import { spellingsOf } from '../src/languages/meow/target.ts';
-import { createSearch } from '../src/languages/meow/search.ts';
 
 const MEOW = join(import.meta.dirname, 'conformance/meow');
 const cases = readdirSync(MEOW).filter((file) => file.endsWith('.meow.toml'));

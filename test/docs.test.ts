@@ -4,12 +4,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+
 import { readConfig } from '../src/languages/config.ts';
-import type { OtherFiles } from '../src/languages/meow/compile.ts';
-import { compileMeow } from '../src/languages/meow/compile.ts';
+import { compileMeow, type OtherFiles } from '../src/languages/meow/compile.ts';
 import { readSimScript } from '../src/sim/script.ts';
 import { renderDiagnostic } from '../src/view/diagnostics.ts';
-import { plainPalette } from '../src/view/palette.ts';
+import { plainPalette } from '../src/view/row.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const FIRST_RUN = 'npm ci && bin/meow run examples/hello.meow.toml';

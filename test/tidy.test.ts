@@ -17,7 +17,7 @@ import {
   pureLayersArePure,
 } from './tidy/layers.ts';
 import { ruleIdsAreUnique, wordsArePlain } from './tidy/plain-words.ts';
-import { type Rule, readTree } from './tidy/tree.ts';
+import { readTree, type Rule } from './tidy/tree.ts';
 import {
   agentsAreKnownByTheirAdapters,
   filesHoldOneSubject,
@@ -85,7 +85,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/stores/a.ts': "import type { State } from '../kernel/state.ts';\nimport { open } from 'node:fs/promises';",
     'src/drivers/a.ts': "import type { Driver } from '../engine/ports.ts';",
     'src/mcp/a.ts': "import { reportDone } from '../app/agent-requests.ts';",
-    'src/cli/a.ts': "import { storeOf } from '../app/runs.ts';\nimport { isErrno } from '../sys/errno.ts';",
+    'src/cli/a.ts': "import { storeOf } from '../app/runs.ts';\nimport { isErrno } from '../sys/errors.ts';",
   },
 });
 

@@ -3,30 +3,28 @@
 // and must give the same state.
 //
 //   program …            finish EFFECT ok [route=R] [session=S] [follow=F]… [name=value]…
-//   start [name=value]…  finish EFFECT fail [KIND] [session=S] [until=1h]       both: [usd=0.2] [tokens=9]
-//   gate NAME approve|reject [MESSAGE]   ask GATE STEP   expire GATE STEP   release STEP
+//   start [name=value]…  finish EFFECT fail [KIND] [session=S] [until=1h] [parks]   both: [usd=0.2] [tokens=9] [ended=30s]
+//   gate NAME approve|reject [MESSAGE] [asking=N] [by=NAME] [proof=key|signature|agent]   refuse WARNING…
+//   ask GATE STEP [prompt=TEXT] [approver=NAME]…   expire GATE STEP   release STEP
 //   report STEP [name=value]…  event TYPE [ID]   receive STEP NUMBER
 //   time 30s             early TIMER (a deadline is reported now, whether it is due or not)
-//   stop [force]                   pause          resume [only-pending] [--usd=2]
+//   stop [force]                   pause          resume [only-pending] [--usd=2] [++stepsMax=9]
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+
+import type { Json } from '../src/base/json.ts';
 import { parseDuration } from '../src/base/time.ts';
 import { fold } from '../src/engine/loop.ts';
-import type { Json } from '../src/base/json.ts';
-import type { Delivery, Outcome, Progress } from '../src/ir/effect.ts';
-import { success } from '../src/ir/effect.ts';
-import type { FailureKind } from '../src/ir/failure.ts';
-import { failure } from '../src/ir/failure.ts';
-import type { Allowance } from '../src/ir/program.ts';
-import { UNLIMITED } from '../src/ir/program.ts';
-import type { Usage } from '../src/ir/usage.ts';
+import { type Delivery, type Outcome, type Progress, success } from '../src/ir/effect.ts';
+import { failure, type FailureKind } from '../src/ir/failure.ts';
+import type { Usage } from '../src/ir/output.ts';
+import { type Allowance, type Limits, UNLIMITED } from '../src/ir/program.ts';
 import { decide } from '../src/kernel/decide.ts';
 import type { Decision, JournalRecord } from '../src/kernel/decision.ts';
 import type { Input } from '../src/kernel/input.ts';
-import type { RunState } from '../src/kernel/state.ts';
-import { initialState } from '../src/kernel/state.ts';
+import { initialState, type RunState } from '../src/kernel/state.ts';
 import { fingerprint } from './kernel-rig/fingerprint.ts';
 import { parseFollow, parseProgram } from './kernel-rig/program-text.ts';
 
@@ -119,23 +117,35 @@ function inputOf(verb: string, words: readonly string[]): Input {
       // Effect ids of agents contain spaces.
       const at = words.findIndex((word) => word === 'ok' || word === 'fail');
       const effect = words.slice(0, at).join(' ');
-      return { kind: 'effect-finished', effect, outcome: outcomeOf(words.slice(at), pairs) };
+      const ended = pairs.find(([key]) => key === 'ended')?.[1];
+      const found = ended === undefined ? {} : { endedAt: parseDuration(ended) ?? 0 };
+      const told = pairs.filter(([key]) => key !== 'ended');
+      return { kind: 'effect-finished', effect, outcome: { ...outcomeOf(words.slice(at), told), ...found } };
     }
     case 'note': {
       const effect = words.filter((word) => !word.includes('=')).join(' ');
       return { kind: 'effect-progressed', effect, progress: progressIn(pairs) };
     }
-    case 'gate':
-      return {
-        kind: 'gate-decided',
-        gate: words[0] ?? '',
-        verdict: { approved: words[1] === 'approve', by: 'ann', notes: null, answer: null },
-        message: words[2] ?? null,
-      };
+    case 'gate': {
+      const [gate = '', how, message = null] = words.filter((word) => !word.includes('='));
+      const { asking, by = 'ann', proof } = Object.fromEntries(pairs) as Readonly<Record<string, string | undefined>>;
+      const verdict = { approved: how === 'approve', by, notes: null, answer: null };
+      const time = '2026-11-15T15:27:33Z';
+      const proofs = { key: { kind: 'key', time }, signature: { kind: 'signature', time, signature: '…' } } as const;
+      const shown = proof === undefined ? {} : { proof: proofs[proof as 'key'] ?? ({ kind: 'agent' } as const) };
+      const about = asking === undefined ? {} : { asking: Number(asking) };
+      return { kind: 'gate-decided', gate, verdict: { ...verdict, ...shown }, message, ...about };
+    }
+    case 'refuse':
+      return { kind: 'verdict-refused', message: words.join(' ') };
     case 'early':
       return { kind: 'deadline-passed', timer: words.join(' ') };
-    case 'ask':
-      return { kind: 'gate-asked', gate: words[0] ?? '', step: words[1] ?? '', prompt: null };
+    case 'ask': {
+      const approvers = pairs.filter(([key]) => key === 'approver').map(([, name]) => name);
+      const prompt = pairs.find(([key]) => key === 'prompt')?.[1] ?? null;
+      const listed = approvers.length === 0 ? {} : { approvers };
+      return { kind: 'gate-asked', gate: words[0] ?? '', step: words[1] ?? '', prompt, ...listed };
+    }
     case 'expire':
       return { kind: 'gate-expired', gate: words[0] ?? '', step: words[1] ?? '' };
     case 'release':
@@ -159,7 +169,12 @@ function inputOf(verb: string, words: readonly string[]): Input {
     case 'pause':
       return { kind: 'pause-requested', reason: 'asked to' };
     case 'resume':
-      return { kind: 'run-resumed', retryFailed: !words.includes('only-pending'), allowance: allowanceIn(pairs) };
+      return {
+        kind: 'run-resumed',
+        retryFailed: !words.includes('only-pending'),
+        allowance: allowanceIn(pairs),
+        ...limitsIn(pairs),
+      };
     default:
       throw new Error(`no such command in a trace: ${verb}`);
   }
@@ -170,15 +185,21 @@ function allowanceIn(pairs: readonly (readonly [string, string])[]): Allowance |
   return allowed.length === 0 ? null : { ...UNLIMITED, ...(Object.fromEntries(allowed) as Partial<Allowance>) };
 }
 
+function limitsIn(pairs: readonly (readonly [string, string])[]): { readonly limits?: Partial<Limits> } {
+  const limits = pairs.filter(([key]) => key.startsWith('++')).map(([key, value]) => [key.slice(2), Number(value)]);
+  return limits.length === 0 ? {} : { limits: Object.fromEntries(limits) as Partial<Limits> };
+}
+
 function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, string])[]): Outcome {
   if (words[0] === 'fail') {
-    const [named = 'exit-nonzero'] = words.slice(1).filter((word) => !word.includes('='));
+    const [named = 'exit-nonzero'] = words.slice(1).filter((word) => !word.includes('=') && word !== 'parks');
     const kind = named as FailureKind;
     const session = pairs.find(([key]) => key === 'session')?.[1] ?? null;
     const until = pairs.find(([key]) => key === 'until')?.[1];
     const retryAt = until === undefined ? null : parseDuration(until);
     const reprompt = pairs.find(([key]) => key === 'reprompt')?.[1] ?? null;
-    const more = { session, retryAt, reprompt, usage: usageIn(pairs) };
+    const parks = words.includes('parks') ? { parks: true } : {};
+    const more = { session, retryAt, reprompt, usage: usageIn(pairs), ...parks };
     return { kind: 'failure', failure: failure(kind, kind, more) };
   }
   const special = new Set(['route', 'session', 'follow', 'usd', 'tokens', 'exit_code', 'items']);
@@ -256,6 +277,8 @@ function describeDecision(decision: Decision): string {
       return `step-failed ${decision.step} ${decision.failure.kind}: ${decision.handling}${decision.failure.message === decision.failure.kind ? '' : ` (${decision.failure.message})`}`;
     case 'step-failed-once':
       return `step-failed-once ${decision.step} ${decision.failure.kind}, again at ${decision.retryAt / 1000}s${decision.counts ? '' : ', not counted'}`;
+    case 'step-parked':
+      return `step-parked ${decision.step} ${decision.failure.kind}`;
     case 'steps-skipped':
       return `steps-skipped ${decision.steps.join(' ')}`;
     case 'steps-stopping':
@@ -265,9 +288,11 @@ function describeDecision(decision: Decision): string {
     case 'run-ending':
       return `run-ending ${decision.end}${decision.drainUntil === null ? '' : ` by ${decision.drainUntil / 1000}s`}`;
     case 'run-ended':
-      return `run-ended ${decision.end}${decision.result === null ? '' : ` with ${JSON.stringify(decision.result)}`}`;
+      return `run-ended ${decision.end}${decision.result === null ? '' : ` with ${JSON.stringify(decision.result)}`}${
+        decision.lasted === undefined ? '' : ` after ${decision.lasted / 1000}s`
+      }${decision.cost === undefined ? '' : ` for ${JSON.stringify(decision.cost)}`}`;
     case 'run-resumed':
-      return `run-resumed ${decision.reopened.join(' ')}${decision.withdrawn ? '(goes on)' : ''}`.trimEnd();
+      return `run-resumed ${decision.reopened.join(' ')}${decision.withdrawn ? '(goes on)' : ''}${shownLimits(decision)}`.trimEnd();
     case 'run-started':
       return 'run-started';
     case 'warned':
@@ -276,6 +301,8 @@ function describeDecision(decision: Decision): string {
       return `items-read ${decision.step} ${JSON.stringify(decision.items)}`;
     case 'iterations-named':
       return `iterations-named ${decision.step} ${decision.names.join(' ')}`;
+    case 'round-delayed':
+      return `round-delayed ${decision.step} ${decision.round} until ${decision.until / 1000}s`;
     case 'step-printed':
       return `step-printed ${decision.step}: ${decision.text}`;
     case 'step-progressed':
@@ -288,6 +315,8 @@ function describeDecision(decision: Decision): string {
       return `gate-asked ${decision.gate} for ${decision.step}${decision.anew ? ', anew' : ''}`;
     case 'gate-expired':
       return `gate-expired ${decision.gate} for ${decision.step}`;
+    case 'report-refused':
+      return `report-refused ${decision.step}: ${decision.reason}`;
     case 'wait-released':
       return `wait-released ${decision.step}`;
     case 'event-emitted':
@@ -316,8 +345,11 @@ function describeDecision(decision: Decision): string {
       return `frames-dropped ${decision.frames.join(' ')}`;
     case 'frame-failing':
       return `frame-failing ${JSON.stringify(decision.frame)}`;
+    case 'effect-ended':
+      return `effect-ended ${decision.step} at ${decision.endedAt / 1000}s`;
     case 'step-grown':
     case 'step-retried':
+    case 'round-due':
     case 'step-lost':
     case 'recovery-failed':
       return `${decision.kind} ${decision.step}`;
@@ -325,6 +357,10 @@ function describeDecision(decision: Decision): string {
     case 'cleanup-finished':
       return decision.kind;
   }
+}
+
+function shownLimits({ limits }: Extract<Decision, { kind: 'run-resumed' }>): string {
+  return limits === undefined ? '' : ` within ${limits.expansionDepthMax} levels and ${limits.stepsMax} steps`;
 }
 
 function shown(text: unknown): string {

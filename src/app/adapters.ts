@@ -4,21 +4,19 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { assert } from '../base/assert.ts';
-import type { Diagnostic } from '../base/diagnostic.ts';
-import { ABSENT, isErrno } from '../sys/errno.ts';
-import { nearest } from '../base/nearest.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
-import { makeSource } from '../base/source.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { err, ok, present, type Result, UsageError } from '../base/errors.ts';
+import { nearest } from '../base/names.ts';
+import { type Diagnostic, makeSource } from '../base/source.ts';
 import { READER_NAMES } from '../drivers/agent/readers/named.ts';
-import type { Adapter } from '../ir/adapter.ts';
+import { type Adapter, type Channel, channelFor, type Permissions } from '../ir/adapter.ts';
+import { permitted } from '../ir/permissions.ts';
 import type { Program } from '../ir/program.ts';
-import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';
+import type { Text } from '../ir/text.ts';
 import type { AdapterRefusal } from '../languages/adapter-catalog.ts';
+import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';
 import { createReport, listed } from '../languages/report.ts';
 import { readToml } from '../languages/toml.ts';
+import { ABSENT, tolerate } from '../sys/errors.ts';
 import { InvalidWorkflow } from './errors.ts';
 import type { Project } from './project.ts';
 import { packageFolder, readText, shownPath } from './sources.ts';
@@ -82,11 +80,8 @@ export class Adapters {
   /** The default adapter; found without parsing all of them. */
   default(): string {
     const folder = adaptersIn(this.#project, 'built in');
-    const [name] = namesIn(folder).filter((each) =>
-      /^default = true$/m.test(readFileSync(fileOf(folder, each), 'utf8')),
-    );
-    assert(name !== undefined, 'no built-in adapter is the default');
-    return name;
+    const isDefault = (name: string): boolean => /^default = true$/m.test(readFileSync(fileOf(folder, name), 'utf8'));
+    return present(namesIn(folder).find(isDefault), 'no built-in adapter is the default');
   }
 
   #names(): readonly string[] {
@@ -104,10 +99,8 @@ export class Adapters {
 
   #refuse(name: string, found: FoundAdapter | null): AdapterRefusal {
     if (found !== null) {
-      return {
-        message: `the adapter "${name}" has an error: ${found.problem ?? ''}`,
-        hint: `See it: meow adapter show ${name}.`,
-      };
+      const message = `the adapter "${name}" has an error: ${found.problem ?? ''}`;
+      return { message, hint: `See it: meow adapter show ${name}.` };
     }
     const names = this.#names();
     const guess = nearest(name, names);
@@ -116,14 +109,52 @@ export class Adapters {
   }
 }
 
+/** How agents of a run are started, unless their steps say otherwise. */
+export interface AgentChoices {
+  readonly channel: Channel | null;
+  readonly permissions: Permissions | null;
+}
+
 /** Throws if a step starts an agent whose adapter cannot be used. An adapter named by a variable is checked later. */
-export function refuseAdapters({ blocks }: Program, adapters: Adapters): void {
-  for (const { id, act } of Object.values(blocks).flatMap(({ steps }) => steps)) {
-    if (act.kind !== 'effect' || act.effect.kind !== 'spawn' || typeof act.effect.adapter !== 'string') continue;
-    const refusal = adapters.refusal(act.effect.adapter);
+export function refuseAdapters(program: Program, adapters: Adapters, choices: AgentChoices): void {
+  for (const { id, adapter, channel } of agentSteps(program)) {
+    if (typeof adapter !== 'string') continue;
+    const refusal = adapters.refusal(adapter) ?? refusedAsking(adapters.named(adapter), channel, choices);
     if (refusal === null) continue;
     throw new InvalidWorkflow(`the step ${id} cannot start its agent: ${refusal.message}`, refusal.hint);
   }
+}
+
+/** Whether agents with tools of their own are started, and not only simulated ones. */
+export function startsRealAgents(program: Program, adapters: Adapters): boolean {
+  return agentSteps(program).some(
+    ({ adapter }) => typeof adapter !== 'string' || adapters.find(adapter)?.adapter?.mailbox !== true,
+  );
+}
+
+type AgentStep = Readonly<{ id: string; adapter: Text; channel: Channel | null }>;
+
+function agentSteps({ blocks }: Program): readonly AgentStep[] {
+  return Object.values(blocks).flatMap(({ steps }) =>
+    steps.flatMap(({ id, act }): readonly AgentStep[] => {
+      if (act.kind !== 'effect') return [];
+      if (act.effect.kind === 'turn') return [{ id, adapter: act.effect.adapter, channel: 'headless' }];
+      return act.effect.kind === 'spawn' ? [{ id, adapter: act.effect.adapter, channel: act.effect.channel }] : [];
+    }),
+  );
+}
+
+function refusedAsking(
+  adapter: Result<Adapter, string>,
+  wanted: Channel | null,
+  { channel: fallback, permissions }: AgentChoices,
+): AdapterRefusal | null {
+  const channel = adapter.ok ? channelFor(adapter.value, wanted, fallback) : adapter;
+  if (!adapter.ok || !channel.ok) return null;
+  const allowed = permitted(adapter.value, channel.value, permissions);
+  return allowed.ok
+    ? null
+    : { message: allowed.error, hint: 'Choose --permissions all, or another adapter or channel.' };
 }
 
 export interface CheckedAdapter {
@@ -141,7 +172,7 @@ export function checkAdapter(folder: string, file: string, name: string | null):
   try {
     const text = readText(join(folder, ADAPTER_FILE), file);
     const { adapter, diagnostics } = readAdapter({ file, text, readers: READER_NAMES });
-    const [error] = diagnostics.filter(({ severity }) => severity === 'error');
+    const error = diagnostics.find(({ severity }) => severity === 'error');
     if (adapter === null || error !== undefined) {
       const place = error === undefined ? file : `${file}:${error.span.line}:${error.span.column}`;
       return { file, adapter: null, problem: `${place}: ${error?.message ?? 'it is empty'}`, diagnostics };
@@ -166,14 +197,8 @@ function origins({ meow, shared }: AdapterPlaces): readonly Origin[] {
 
 /** The folder of adapters, with one subfolder each. */
 export function adaptersIn({ meow, shared }: AdapterPlaces, origin: Origin): string {
-  switch (origin) {
-    case 'project':
-      return join(meow, 'adapters');
-    case 'user':
-      return join(shared, 'adapters');
-    case 'built in':
-      return join(packageFolder(), 'lib', 'adapters');
-  }
+  if (origin === 'built in') return join(packageFolder(), 'lib', 'adapters');
+  return join(origin === 'project' ? meow : shared, 'adapters');
 }
 
 function fileOf(folder: string, name: string): string {
@@ -181,12 +206,9 @@ function fileOf(folder: string, name: string): string {
 }
 
 function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).filter((name) => isAdapterName(name) && existsSync(fileOf(folder, name)));
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, 'EACCES')) return [];
-    throw error;
-  }
+  return tolerate([...ABSENT, 'EACCES'], [], () =>
+    readdirSync(folder).filter((name) => isAdapterName(name) && existsSync(fileOf(folder, name))),
+  );
 }
 
 /** The keys of its file, with their sections: `ready.deadline`. */

@@ -1,39 +1,45 @@
 // The drivers of agents, bound to their hosts. The adapter and the channel of an agent decide which host it lives in
-// (drivers/agent/host-registry.ts). tmux is looked for when the first agent needs a terminal.
+// (drivers/agent/host.ts). tmux is looked for when the first agent needs a terminal.
 
 import { join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
-import { err, ok } from '../base/result.ts';
-import type { Result } from '../base/result.ts';
-import type { Driver, RunFiles } from '../engine/ports.ts';
+
+import { err, ok, type Result } from '../base/errors.ts';
 import { acpHost } from '../drivers/agent/acp/host.ts';
-import { agentDriver } from '../drivers/agent/driver.ts';
-import type { AgentsDriver } from '../drivers/agent/driver.ts';
-import type { DriverContext } from '../drivers/environment.ts';
+import { agentDriver, type AgentsDriver } from '../drivers/agent/driver.ts';
 import { headlessHost } from '../drivers/agent/headless/host.ts';
-import { hostsByChannel } from '../drivers/agent/host-registry.ts';
+import { SessionRegistry } from '../drivers/agent/headless/sessions.ts';
+import { turnDriver } from '../drivers/agent/headless/turn-driver.ts';
+import { hostsByChannel } from '../drivers/agent/host.ts';
 import { keptScript, SIM_SCRIPT, simHost } from '../drivers/agent/sim-host.ts';
 import { terminalHost } from '../drivers/agent/terminal/host.ts';
-import { privateSocket } from '../drivers/agent/tmux/private-socket.ts';
+import { privateSocket } from '../drivers/agent/tmux/setting.ts';
 import { Tmux } from '../drivers/agent/tmux/tmux.ts';
-import { SessionRegistry } from '../drivers/agent/headless/session-registry.ts';
-import { turnDriver } from '../drivers/agent/headless/turn-driver.ts';
+import type { DriverContext } from '../drivers/environment.ts';
 import { findProgram } from '../drivers/recording-shell.ts';
-import type { Adapter } from '../ir/adapter.ts';
+import { unscriptedAnswer } from '../drivers/transition-reader.ts';
+import type { Driver } from '../engine/ports.ts';
+import type { Adapter, Channel } from '../ir/adapter.ts';
+import type { Effect } from '../ir/effect.ts';
+import { permitted } from '../ir/permissions.ts';
 import type { Program } from '../ir/program.ts';
 import type { Config } from '../languages/config.ts';
+import { isErrno, UNUSABLE } from '../sys/errors.ts';
 import type { Adapters } from './adapters.ts';
+import type { LiveRun } from './observer.ts';
+
+export type RunSurroundings = DriverContext & { readonly binFolder: string };
 
 export interface AgentDriversRequest {
-  readonly surroundings: DriverContext & { readonly binFolder: string };
+  readonly run: LiveRun;
+  readonly surroundings: RunSurroundings;
   readonly adapters: Adapters;
   readonly config: Config;
   /** Its attachment SIM_SCRIPT says what simulated agents do. */
   readonly program: Program;
   /** Wait out usage limits instead of failing. */
-  readonly parks: boolean;
+  readonly waits: boolean;
   /** Resolves when all messages that are in the run's inbox by now have been handled. */
-  readonly heard: () => Promise<void>;
+  readonly inboxRead: () => Promise<void>;
 }
 
 export interface AgentDrivers {
@@ -44,52 +50,60 @@ export interface AgentDrivers {
 }
 
 export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
-  const { surroundings: run, adapters, config, program, parks, heard } = request;
+  const { surroundings: run, adapters, config, program, waits: parks, inboxRead: heard } = request;
   const script = { files: run.files, script: program.attachments[SIM_SCRIPT] ?? null };
   const named = (name: string): Result<Adapter, string> => {
     const found = adapters.named(name);
-    return found.ok && found.value.mailbox ? scripted(found, script) : found;
+    try {
+      // Headless turns of the simulated agent read their script from the run's folder.
+      if (found.ok && found.value.mailbox) keptScript(script);
+      return found;
+    } catch (error) {
+      if (isErrno(error, ...UNUSABLE)) return err(error.message);
+      throw error;
+    }
   };
+  const allowed = (adapter: Adapter, channel: Channel): Result<Adapter, string> =>
+    permitted(adapter, channel, run.permissions ?? null);
   const sessions = new SessionRegistry(run.files);
+  const searchPath = run.environment['PATH'] ?? '';
   let tmux: Result<Tmux, string> | null = null;
   const hosts = hostsByChannel(
     named,
     {
-      mailbox: () =>
-        ok(
-          simHost({
-            ...script,
-            command: [join(run.binFolder, 'meow'), 'sim-agent'],
-            searchPath: run.environment['PATH'] ?? '',
-          }),
-        ),
-      terminal: (adapter) => {
+      mailbox: () => ok(simHost({ ...script, command: [join(run.binFolder, 'meow'), 'sim-agent'], searchPath })),
+      terminal: (named) => {
         tmux ??= findTmux(run, config);
-        return tmux.ok ? ok(terminalHost({ ...run, adapter, sessions, tmux: tmux.value })) : tmux;
+        const adapter = allowed(named, 'terminal');
+        if (!tmux.ok) return tmux;
+        if (!adapter.ok) return adapter;
+        return ok(terminalHost({ ...run, adapter: adapter.value, sessions, tmux: tmux.value }));
       },
-      headless: (adapter) => ok(headlessHost({ ...run, adapter, sessions, heard })),
-      acp: (adapter) => ok(acpHost({ ...run, adapter, heard })),
+      headless: (named) => {
+        const adapter = allowed(named, 'headless');
+        return adapter.ok ? ok(headlessHost({ ...run, adapter: adapter.value, sessions, heard })) : adapter;
+      },
+      acp: (named) => {
+        const adapter = allowed(named, 'acp');
+        return adapter.ok ? ok(acpHost({ ...run, adapter: adapter.value, heard })) : adapter;
+      },
     },
     config.channel,
   );
+  const forTurns = (name: string): Result<Adapter, string> => {
+    const adapter = named(name);
+    return adapter.ok ? allowed(adapter.value, 'headless') : adapter;
+  };
+  const unscripted = (effect: Effect, prompt: string): string | null => {
+    const { lanes, steps } = request.run.state;
+    const step = steps.get(effect.step);
+    const visit = step === undefined ? undefined : lanes.get(effect.lane)?.visitsOf.get(step.definition);
+    return unscriptedAnswer(effect, { prompt, visit: visit ?? 1 }, program);
+  };
   return {
     agents: agentDriver({ ...run, hosts }),
-    turns: (environment) => turnDriver({ ...run, environment, adapters: named, sessions, parks }),
+    turns: (environment) => turnDriver({ ...run, environment, adapters: forTurns, sessions, parks, unscripted }),
   };
-}
-
-/** Headless turns of the simulated agent read their script from the run's folder. */
-function scripted(
-  found: Result<Adapter, string>,
-  script: { readonly files: RunFiles; readonly script: string | null },
-): Result<Adapter, string> {
-  try {
-    keptScript(script);
-    return found;
-  } catch (error) {
-    if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return err(error.message);
-    throw error;
-  }
 }
 
 /** An error is a sentence. */

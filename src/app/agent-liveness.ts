@@ -3,11 +3,10 @@
 import { ENDED_BY_US, storedStart } from '../drivers/agent/files.ts';
 import { markerOf } from '../drivers/environment.ts';
 import { livingLeader } from '../drivers/session-leader.ts';
-import { allProcesses } from '../sys/process-table.ts';
 import { processIn } from '../drivers/step-folder.ts';
 import type { Store } from '../engine/ports.ts';
-import type { AgentView } from '../view/status.ts';
-import { statusView } from '../view/status.ts';
+import { allProcesses } from '../sys/process.ts';
+import { type AgentView, statusView } from '../view/status.ts';
 import type { FollowedRun } from './follow.ts';
 
 /** The agents of a run without an engine. */
@@ -31,7 +30,6 @@ export function agentsLeft(store: Store, { id, state }: FollowedRun): Promise<re
 
 /** The ids of runs that have running processes: agents, or processes that these started. */
 export function runsWithProcesses(): ReadonlySet<string> {
-  return new Set(
-    allProcesses().flatMap(({ marker }) => (marker === null ? [] : [marker.slice(0, marker.indexOf('.'))])),
-  );
+  const markers = allProcesses().flatMap(({ marker }) => marker ?? []);
+  return new Set(markers.map((marker) => marker.slice(0, marker.indexOf('.'))));
 }

@@ -3,18 +3,14 @@
 // briefly, so it imports little.
 
 import { basename, dirname } from 'node:path';
+
+import { err, ok, type Result, UsageError } from '../base/errors.ts';
 import type { JsonMap } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
 import { parseDuration } from '../base/time.ts';
-import { UsageError } from '../base/usage-error.ts';
-import type { AskOptions, EngineAddress } from '../ipc/client.ts';
-import { ask, askSocket, leaveMessage, newMessageId } from '../ipc/client.ts';
-import type { Answer } from '../ipc/protocol.ts';
-import { errorAnswer, parseMessage } from '../ipc/protocol.ts';
+import { ask, type AskOptions, askSocket, type EngineAddress, leaveMessage, newMessageId } from '../ipc/client.ts';
+import { type Answer, errorAnswer, parseMessage } from '../ipc/protocol.ts';
 import { mayBeLocked } from '../stores/peek.ts';
-import type { RunContext } from './run-context.ts';
-import { unreachable } from './run-context.ts';
+import { type RunContext, unreachable } from './run-context.ts';
 
 export type { Answer } from '../ipc/protocol.ts';
 export { plainText } from '../ir/text.ts';
@@ -87,37 +83,34 @@ export interface Question {
   readonly prompt: string | null;
   /** As the caller wrote it; null waits without limit. */
   readonly timeout: string | null;
+  /** Only these may decide; empty: any person. */
+  readonly approvers?: readonly string[];
 }
 
-/** Opens a gate for the step, and waits until a person has decided. */
+/** Opens a gate for the step, and waits until it is decided. */
 export async function requestApproval(context: RunContext, question: Question, signal?: AbortSignal): Promise<Answer> {
   // The message outlives its timeout, so that an engine that starts later knows that the gate has expired.
   const { fields, options } = readTimeout(question.timeout, 'when-late');
-  const gate = { gate_id: question.gate, prompt: question.prompt };
+  const approvers = question.approvers ?? [];
+  const listed = approvers.length === 0 ? {} : { approvers };
+  const gate = { gate_id: question.gate, prompt: question.prompt, ...listed };
   const message = { type: 'await_approval', ...askerOf(context), ...gate, ...fields };
   return reached(context, await ask(context, message, { ...options, signal }));
 }
 
 /** The status of a step of the run: from its engine, or from the journal if no engine answers. */
 export async function stepStatus(context: RunContext, step: string, signal?: AbortSignal): Promise<string> {
-  const status = await findStatus(context, step, signal);
-  if (status === null) throw new UsageError(`run ${context.workflow ?? ''} has no step ${step}`);
-  return status;
-}
-
-/** Null if there is no such step. */
-async function findStatus(context: RunContext, step: string, signal?: AbortSignal): Promise<string | null> {
   const { workflow, inbox, step: asker, agent } = context;
+  const unknown = `run ${workflow ?? ''} has no step ${step}`;
   const answer = await askEngine(context, { type: 'step_status', workflow, step, asker, agent }, signal);
   if (answer?.kind === 'step-status') return answer.status;
-  if (answer?.kind === 'error' && answer.code === 'unknown-step') return null;
-  if (answer?.kind === 'error') throw new UsageError(answer.message);
+  if (answer?.kind === 'error') throw new UsageError(answer.code === 'unknown-step' ? unknown : answer.message);
   if (inbox === null) throw unreachable(context);
   const runFolder = dirname(inbox);
   const { storedStepStatus } = await import('./offline-step-status.ts');
   const stored = await storedStepStatus(dirname(runFolder), basename(runFolder), step, asker);
-  if (!stored.ok) throw new UsageError(stored.error);
-  return stored.value;
+  if (stored.ok && stored.value !== null) return stored.value;
+  throw new UsageError(stored.ok ? unknown : stored.error);
 }
 
 export function messageOf(answer: Answer): string {

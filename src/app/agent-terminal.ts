@@ -1,22 +1,20 @@
 // The terminal of an agent: the tmux command that attaches to it.
 
 import { spawnSync } from 'node:child_process';
-import { UsageError } from '../base/usage-error.ts';
+
+import { UsageError } from '../base/errors.ts';
+import { shorten } from '../base/sanitize.ts';
 import { storedStart } from '../drivers/agent/files.ts';
 import { TRANSCRIPT } from '../drivers/agent/terminal/agent.ts';
-import { socketPaths } from '../drivers/agent/tmux/private-socket.ts';
+import { socketPaths } from '../drivers/agent/tmux/setting.ts';
 import { MARKER_OPTION } from '../drivers/agent/tmux/terminal-pane.ts';
 import { markerOf } from '../drivers/environment.ts';
 import { findProgram } from '../drivers/recording-shell.ts';
 import { shellWord } from '../ir/quote.ts';
-import { shorten } from '../view/sanitize.ts';
-import type { AgentView } from '../view/status.ts';
-import { statusView } from '../view/status.ts';
-import { ownEnvironment } from './project.ts';
-import type { Project } from './project.ts';
-import type { ReadRun } from './runs.ts';
-import { storeOf } from './runs.ts';
-import { readSettings } from './settings.ts';
+import { type AgentView, statusView } from '../view/status.ts';
+import { ownEnvironment, type Project } from './project.ts';
+import { type ReadRun, storeOf } from './runs.ts';
+import { readSettings } from './sources.ts';
 
 export interface AgentTerminal {
   /** Absolute path of everything that the terminal has printed. */
@@ -56,12 +54,12 @@ export async function agentTerminal(
   const server = isShared ? [] : ['-S', socketPaths(place).socket];
   // A private server is not nested in a session of the user's own server; a shared one is.
   const { TMUX: _, ...outside } = environment;
-  const tmux = { program, server, environment: isShared ? environment : outside };
-  const session = sessionOf(tmux, markerOf(place, start.name));
+  const inTmux = isShared ? environment : outside;
+  const session = sessionOf(program, server, inTmux, markerOf(place, start.name));
   if (session === null) return { transcript, command: null };
   const args = [...server, 'attach-session', ...(readOnly ? ['-r'] : []), '-t', `=${session}`];
   const text = ['tmux', ...args].map(shellWord).join(' ');
-  return { transcript, command: { program, args, environment: tmux.environment, text } };
+  return { transcript, command: { program, args, environment: inTmux, text } };
 }
 
 function requireAgent({ id, state }: ReadRun, agent: string): AgentView {
@@ -73,20 +71,9 @@ function requireAgent({ id, state }: ReadRun, agent: string): AgentView {
 }
 
 /** The current name of the session whose pane has this marker; null if there is none. */
-function sessionOf(
-  tmux: {
-    readonly program: string;
-    readonly server: readonly string[];
-    readonly environment: Readonly<Record<string, string>>;
-  },
-  marker: string,
-): string | null {
-  const list = ['-u', '-N', ...tmux.server, 'list-panes', '-a', '-F', `#{session_name} #{${MARKER_OPTION}}`];
-  const { stdout, error } = spawnSync(tmux.program, list, {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    encoding: 'utf8',
-    env: tmux.environment,
-  });
+function sessionOf(program: string, server: readonly string[], env: NodeJS.ProcessEnv, marker: string): string | null {
+  const list = ['-u', '-N', ...server, 'list-panes', '-a', '-F', `#{session_name} #{${MARKER_OPTION}}`];
+  const { stdout, error } = spawnSync(program, list, { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8', env });
   if (error !== undefined) throw error;
   const line = stdout.split('\n').find((each) => each.endsWith(` ${marker}`));
   return line?.slice(0, -marker.length - 1) ?? null;

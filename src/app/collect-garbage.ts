@@ -1,18 +1,14 @@
 // Removes what runs left in the repository (worktrees, branches, snapshots), unless work would be lost.
 
-import { UsageError } from '../base/usage-error.ts';
-import { findRemains, removeRemains } from '../drivers/git/gc.ts';
-import { planGc } from '../drivers/git/gc-plan.ts';
-import type { GcQuestion, GcVerdict } from '../drivers/git/gc-plan.ts';
-import type { GitProblem } from '../drivers/git/git-error.ts';
+import { UsageError } from '../base/errors.ts';
+import { findRemains, type GcQuestion, type GcVerdict, planGc, removeRemains } from '../drivers/git/gc.ts';
 import { Repository } from '../drivers/git/repository.ts';
-import type { RunState } from '../kernel/state.ts';
 import type { Store } from '../engine/ports.ts';
-import { ownEnvironment } from './project.ts';
-import type { Project } from './project.ts';
-import { hasRun, readRun, storeOf } from './runs.ts';
+import { orThrow } from './errors.ts';
+import { ownEnvironment, type Project } from './project.ts';
+import { hasRun, readRun, storeOf, unlessRefused } from './runs.ts';
 
-export type { GcVerdict } from '../drivers/git/gc-plan.ts';
+export type { GcVerdict } from '../drivers/git/gc.ts';
 
 export interface GarbageRequest {
   /** Only these; none means all. */
@@ -30,28 +26,20 @@ export interface GarbageResult {
 
 export async function collectGarbage(project: Project, request: GarbageRequest): Promise<GarbageResult> {
   const opened = await Repository.open(project.cwd, ownEnvironment());
-  if (!opened.ok) {
-    // No run can have worked in it.
-    if (opened.error.kind === 'no-commits') return { verdicts: [], problems: [] };
-    throw asUsageError(opened.error);
-  }
-  const found = await findRemains(opened.value);
-  if (!found.ok) throw asUsageError(found.error);
-  requireRemains(
-    request.runs,
-    found.value.map(({ run }) => run),
-  );
-  const wanted = found.value.filter(({ run }) => request.runs.length === 0 || request.runs.includes(run));
+  // No run can have worked in it.
+  if (!opened.ok && opened.error.kind === 'no-commits') return { verdicts: [], problems: [] };
+  const repository = orThrow(opened);
+  const found = orThrow(await findRemains(repository));
+  const known = found.map(({ run }) => run);
+  requireRemains(request.runs, known);
+  const wanted = found.filter(({ run }) => request.runs.length === 0 || request.runs.includes(run));
   const store = storeOf(project);
   const standings = new Map(
     await Promise.all(wanted.map(async ({ run }) => [run, await standingOf(store, run)] as const)),
   );
-  const question: GcQuestion = {
-    standing: (run) => standings.get(run) ?? 'unknown',
-    isForced: () => request.force,
-  };
+  const question: GcQuestion = { standing: (run) => standings.get(run) ?? 'unknown', isForced: () => request.force };
   const verdicts: GcVerdict[] = [];
-  const problems: { readonly run: string; readonly message: string; readonly cure: string }[] = [];
+  const problems: GarbageResult['problems'][number][] = [];
   for (const verdict of planGc(wanted, question)) {
     const { run } = verdict;
     if (!verdict.isRemoved || request.dryRun) {
@@ -60,7 +48,7 @@ export async function collectGarbage(project: Project, request: GarbageRequest):
     }
     // Somebody may have resumed it meanwhile.
     standings.set(run, await standingOf(store, run));
-    const removed = await removeRemains(opened.value, run, question);
+    const removed = await removeRemains(repository, run, question);
     if (removed.ok) verdicts.push(removed.value);
     else problems.push({ run, message: removed.error.message, cure: removed.error.cure });
   }
@@ -75,19 +63,11 @@ function requireRemains(runs: readonly string[], known: readonly string[]): void
 }
 
 async function standingOf(store: Store, run: string): Promise<'live' | 'ended' | 'unknown'> {
-  if (!(await hasRun(store, run))) return 'unknown';
-  let state: RunState;
-  try {
+  const read = async (): Promise<'live' | 'ended'> => {
     if ((await store.holder(run)) !== null) return 'live';
-    ({ state } = await readRun(store, run));
-  } catch (error) {
-    // Its journal is damaged or unreadable.
-    if (error instanceof UsageError) return 'unknown';
-    throw error;
-  }
-  return state.phase === 'ended' && state.end !== 'paused' ? 'ended' : 'live';
-}
-
-function asUsageError({ message, cure }: GitProblem): UsageError {
-  return new UsageError(message, cure);
+    const { state } = await readRun(store, run);
+    return state.phase === 'ended' && state.end !== 'paused' ? 'ended' : 'live';
+  };
+  // It may be damaged or unreadable.
+  return (await hasRun(store, run)) ? unlessRefused(read(), 'unknown') : 'unknown';
 }

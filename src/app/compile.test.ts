@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+
 import { checkProgram } from '../ir/check.ts';
 import { Adapters } from './adapters.ts';
-import type { CompileRequest } from './compile.ts';
-import { compileWorkflow, validateWorkflow } from './compile.ts';
+import { type CompileRequest, compileWorkflow, validateWorkflow } from './compile.ts';
 import type { Project } from './project.ts';
-import { readSettings } from './settings.ts';
+import { readSettings } from './sources.ts';
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), 'meow-compile-')));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
@@ -148,4 +148,10 @@ test('what is wrong with a workflow in a circle is told, and what names it is re
   expect(diagnostics.map(({ message }) => message)).toContainEqual(expect.stringContaining('a.meow.toml has problems'));
   // A script may say something else: the run begins all the same, and nothing in it names what is not there.
   expect(program === null ? [] : checkProgram(program)).toEqual([]);
+});
+
+test('a validator may have a name that every object has', () => {
+  const text = conducts('STOP').replace('[ok]', '[constructor]');
+  const { diagnostics } = validateWorkflow(request('c.yaml', { 'c.yaml': text }));
+  expect(diagnostics.map(({ message }) => message)).toEqual(['there is no validator "constructor"']);
 });

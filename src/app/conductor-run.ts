@@ -1,19 +1,22 @@
 // What a Conductor run has besides any other run: a place to work in, and the drivers of git and of inspections.
 
-import type { DriverContext } from '../drivers/environment.ts';
+import { resolve } from 'node:path';
+
+import { err, ok, present, type Result } from '../base/errors.ts';
 import type { ConductorContext, StepRecord } from '../drivers/conductor/context.ts';
-import { gitDriver } from '../drivers/conductor/git-driver.ts';
+import { beforeVisit, gitDriver, placesOf } from '../drivers/conductor/git-driver.ts';
 import { inspectDriver } from '../drivers/conductor/inspect-driver.ts';
 import { workspaceFor } from '../drivers/conductor/workspace.ts';
-import type { LiveRun } from '../engine/client.ts';
+import type { DriverContext } from '../drivers/environment.ts';
 import type { Driver } from '../engine/ports.ts';
-import type { ConductedSpec } from '../ir/conducted.ts';
+import { conductorOf, workplaceOf } from '../ir/conductor-facts.ts';
+import type { ConductedSpec } from '../ir/conductor.ts';
 import type { Program } from '../ir/program.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
-import { visitsOf } from '../view/visits.ts';
-import type { VisitView } from '../view/visits.ts';
-import { conductorPlaces } from './conductor-places.ts';
+import { visitsOf, type VisitView } from '../view/visits.ts';
+import type { LiveRun, RunObserver } from './observer.ts';
+import { type ConductorPlaces, RunDirectory } from './run-directory.ts';
 
 export interface ConductorRunRequest {
   readonly surroundings: DriverContext;
@@ -24,8 +27,10 @@ export interface ConductorRunRequest {
 
 export interface ConductorRun {
   readonly drivers: Readonly<Record<ConductedSpec['kind'], Driver>>;
+  /** Folders that effects of the run write to. */
+  readonly places: readonly string[];
   /** Writes everything that the run has changed to a file; null if there is nothing to write. An error is a sentence. */
-  writePatch(): Promise<{ readonly patch: string | null; readonly problem: string | null }>;
+  writePatch(): Promise<Result<string | null, string>>;
   /** Removes what the run left in a tree of the user, except its work. */
   release(state: RunState): Promise<void>;
 }
@@ -33,34 +38,29 @@ export interface ConductorRun {
 export function conductorRun({ surroundings, program, config, run }: ConductorRunRequest): ConductorRun {
   const { runDir, runDirName, project, base, kind } = conductorPlaces(surroundings, program);
   const history = (): readonly VisitView[] => visitsOf(run.state.steps.values());
-  const workspace = workspaceFor({
-    runId: surroundings.runId,
-    project,
-    runDir,
-    environment: surroundings.environment,
-    kind,
-    base,
-    hasWorked: () =>
-      history().some(({ kind: what, outcome }) => (what === 'work' || what === 'rollback') && outcome === 'completed'),
-  });
-  const context: ConductorContext = {
-    run: surroundings,
-    runDir,
-    runDirName,
-    workspace,
-    history,
-    step: (id) => recordOf(run.state.steps.get(id)),
-    settings: config.conductor,
+  const { runId, environment } = surroundings;
+  const hasWorked = (): boolean =>
+    history().some(({ kind: what, outcome }) => (what === 'work' || what === 'rollback') && outcome === 'completed');
+  const step = (id: string): StepRecord | null => recordOf(run.state.steps.get(id));
+  const start = () => {
+    for (const { id } of history()) {
+      const { start: snapshot, excludes } = beforeVisit({ step, run: surroundings }, id) ?? {};
+      if (snapshot !== undefined && excludes !== undefined) return { snapshot, excludes };
+    }
+    return null;
   };
+  const workspace = workspaceFor({ runId, project, runDir, environment, kind, base, hasWorked, start });
+  const settings = config.conductor;
+  const context: ConductorContext = { run: surroundings, runDir, runDirName, workspace, history, step, settings };
   return {
     drivers: { git: gitDriver(context), inspect: inspectDriver(context) },
+    places: placesOf(context),
     async writePatch() {
       const opened = await workspace.open();
-      const git = opened.ok ? opened.value.git : null;
-      if (git === null || base === null) return { patch: null, problem: null };
+      if (!opened.ok || opened.value.git === null) return ok(null);
       const patch = surroundings.files.localPath('diff.patch');
-      const written = await git.diff({ against: base, to: patch });
-      return written.ok ? { patch, problem: null } : { patch: null, problem: written.error.message };
+      const written = await opened.value.git.diff({ against: opened.value.start, to: patch });
+      return written.ok ? ok(patch) : err(written.error.message);
     },
     async release(state) {
       if (kind !== 'in-place' || state.phase !== 'ended' || state.end === 'paused') return;
@@ -76,4 +76,51 @@ export function recordOf(step: StepState | undefined): StepRecord | null {
   const { id, attempt, failure, outputs, kept, usage, frame, startedAt, finishedAt } = step;
   const session = frame.nextSession.kind === 'resume' ? frame.nextSession.id : null;
   return { id, attempt, failure, outputs, kept, usage, session, startedAt, endedAt: finishedAt };
+}
+
+function conductorPlaces(surroundings: DriverContext, program: Program): ConductorPlaces {
+  const { workflowId, artifactsDir, mutates } = present(conductorOf(program), 'the program has no Conductor facts');
+  const { base, inPlace } = workplaceOf(program);
+  const runs = resolve(surroundings.files.localPath(''), '..');
+  const project = resolve(runs, '../..');
+  const runDirName = `${artifactsDir}/${surroundings.runId}`;
+  const kind = !mutates ? 'as-it-is' : inPlace ? 'in-place' : 'worktree';
+  return { workflowId, project, runs, runDir: resolve(project, runDirName), runDirName, kind, base };
+}
+
+/** Environment of the turns and commands of a Conductor run. */
+export function conductorEnvironment(surroundings: DriverContext, program: Program): Readonly<Record<string, string>> {
+  const inherited = Object.entries(surroundings.environment).filter(([name]) => !OF_A_REPOSITORY.test(name));
+  return { ...Object.fromEntries(inherited), MEOW_RUN_DIR: conductorPlaces(surroundings, program).runDir };
+}
+
+/** These variables would make git work elsewhere than in the worktree. */
+const OF_A_REPOSITORY = /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE|PREFIX)$/;
+
+/** The run directory of a Conductor run, as an observer; with the patch of all changes when the engine closes. */
+export interface ConductorDirectoryOptions extends Omit<ConductorRunRequest, 'config'> {
+  conductor(): ConductorRun;
+  /** Takes a line for people. */
+  warn(line: string): void;
+}
+
+export function conductorDirectory(options: ConductorDirectoryOptions): RunObserver {
+  const { surroundings, program, run } = options;
+  const { runId, mark } = surroundings;
+  const places = conductorPlaces(surroundings, program);
+  const directory = new RunDirectory({ ...places, runId, mark, program, warn: (line) => options.warn(line) });
+  return {
+    open: (_run, before) => directory.open(before),
+    observe: (records, state) => directory.observe(records, state),
+    async close() {
+      const { state } = run;
+      // No worktree is made only to find that nothing has changed in it.
+      const worked = visitsOf(state.steps.values()).some(({ kind: what }) => what !== 'gate' && what !== 'halt');
+      const conductor = places.kind === 'as-it-is' || !worked ? null : options.conductor();
+      const patch = (await conductor?.writePatch()) ?? ok(null);
+      if (!patch.ok) options.warn(`cannot write diff.patch: ${patch.error}`);
+      await directory.finish(state, patch.ok ? patch.value : null);
+      await conductor?.release(state);
+    },
+  };
 }

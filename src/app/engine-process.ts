@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { UsageError } from '../base/usage-error.ts';
+import { UsageError } from '../base/errors.ts';
 
 /** The engine's report, sent between processes. */
 export type EngineReport =
@@ -40,17 +40,12 @@ export async function startEngine(
   });
   if (child.connected) child.disconnect();
   child.unref();
-  switch (report.kind) {
-    case 'held':
-      return child.pid ?? 0;
-    case 'refused':
-      throw new UsageError(report.message, report.hint);
-    case 'ended':
-      throw new UsageError(
-        `the engine of run ${runId} failed to start: ${report.how}${lastLines(log)}`,
-        `the run is stored; resume it: meow resume ${runId}`,
-      );
-  }
+  if (report.kind === 'held') return child.pid ?? 0;
+  if (report.kind === 'refused') throw new UsageError(report.message, report.hint);
+  throw new UsageError(
+    `the engine of run ${runId} failed to start: ${report.how}${lastLines(log)}`,
+    `the run is stored; resume it: meow resume ${runId}`,
+  );
 }
 
 /** Sends the report to the process that started this engine, if any. */

@@ -1,7 +1,9 @@
-// The errors that a face tells apart, and how it reports those of the system. A UsageError is in base/.
+// The errors that a face tells apart, besides UsageError (base/errors.ts).
 
-export { DiskFailure } from '../stores/disk-failure.ts';
-export { asUsageError, describeErrno } from '../stores/usage-errors.ts';
+import { type Result, UsageError } from '../base/errors.ts';
+import type { GitProblem } from '../drivers/git/git.ts';
+
+export { DiskFailure } from '../stores/errors.ts';
 
 /** A workflow that is invalid in a way that has no place in its text: too large, in an unknown language. */
 export class InvalidWorkflow extends Error {
@@ -12,4 +14,10 @@ export class InvalidWorkflow extends Error {
     super(message);
     this.hint = hint;
   }
+}
+
+/** Throws what git reports as a UsageError. */
+export function orThrow<T>(result: Result<T, GitProblem>): T {
+  if (result.ok) return result.value;
+  throw new UsageError(result.error.message, result.error.cure);
 }

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { UsageError } from '../base/usage-error.ts';
+
+import { parseProgram } from '../../test/kernel-rig/program-text.ts';
+import { UsageError } from '../base/errors.ts';
 import { startRun } from '../engine/client.ts';
 import type { Driver, JournalEvent, Store, StoredRun } from '../engine/ports.ts';
 import { success } from '../ir/effect.ts';
 import { UNLIMITED } from '../ir/program.ts';
 import { memoryStore } from '../stores/memory.ts';
 import { systemClock } from '../sys/clock.ts';
-import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import { follow } from './follow.ts';
 
 /** A finished run. */

@@ -9,9 +9,7 @@ import type { LiveRun } from '../engine/client.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 
-export type { LiveRun } from '../engine/client.ts';
-export type { JournalRecord } from '../kernel/decision.ts';
-export type { RunState } from '../kernel/state.ts';
+export type { JournalRecord, LiveRun, RunState };
 
 export interface RunObserver {
   /** `before`: the records of earlier engines. Between two calls the run's state may be shown only while it is durable. */
@@ -27,8 +25,8 @@ export interface Reporter extends RunObserver {
   note(line: string): void;
   /** A problem that does not stop the run and that the operator should still see when it has ended. */
   warn(line: string): void;
-  /** Called when the run has ended and is released. */
-  end(state: RunState, exit: number): void;
+  /** Called when the run has ended and is released. `work`: lines about its work. */
+  end(state: RunState, exit: number, work: readonly string[]): void;
   /** Leaves the terminal as it was found, without a closing picture; at any moment, and more than once. */
   abandon(): void;
 }

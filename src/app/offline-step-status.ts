@@ -1,10 +1,8 @@
 // The status of a step from the journal, for `meow step-status` without an engine. It is a bundle of its own because it
 // needs the kernel and a store, so its results are plain data.
 
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
-import { UsageError } from '../base/usage-error.ts';
-import { findStep } from '../ipc/find-step.ts';
+import { err, ok, type Result, UsageError } from '../base/errors.ts';
+import { findStep } from '../kernel/scope.ts';
 import { readRun, storeOf } from './runs.ts';
 
 /** Null if there is no such step; an error is a sentence. */

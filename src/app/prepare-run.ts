@@ -3,29 +3,30 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 
-import { hasErrors } from '../base/diagnostic.ts';
-import type { Diagnostic } from '../base/diagnostic.ts';
-import type { Json } from '../base/json.ts';
-import { ok } from '../base/result.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { err, UsageError } from '../base/errors.ts';
+import { type Json, type JsonMap, own } from '../base/json.ts';
+import { type Diagnostic, hasErrors } from '../base/source.ts';
+import { formatMoment } from '../base/time.ts';
 import { SIM_SCRIPT } from '../drivers/agent/sim-host.ts';
 import { Repository } from '../drivers/git/repository.ts';
-import { conductorOf, withWorkplace } from '../ir/conductor.ts';
-import type { Allowance, Program, RunRequest } from '../ir/program.ts';
-import { UNLIMITED } from '../ir/program.ts';
-import { checkRunId } from '../stores/usage-errors.ts';
-import { isErrno } from '../sys/errno.ts';
+import { conductorOf, withWorkplace } from '../ir/conductor-facts.ts';
+import { coerce, typeError, type ValueType } from '../ir/output.ts';
+import { type Permissions, PERMISSIONS } from '../ir/adapter.ts';
+import { type Allowance, type Program, type RunRequest, UNLIMITED } from '../ir/program.ts';
+import { fillValue, type Lookup } from '../ir/text.ts';
+import { valueAt } from '../kernel/scope.ts';
+import { checkRunId } from '../stores/errors.ts';
+import { tolerate } from '../sys/errors.ts';
 import type { Adapters } from './adapters.ts';
 import { compileWorkflow } from './compile.ts';
-import { ownEnvironment } from './project.ts';
-import type { Project } from './project.ts';
-import type { Settings } from './settings.ts';
-import { readGiven, readMeta, resolveVariables } from './variables.ts';
+import { orThrow } from './errors.ts';
+import { ownEnvironment, type Project } from './project.ts';
+import { attachSources, readText, type Settings } from './sources.ts';
 
 export { createRun } from '../engine/client.ts';
-export { refuseAdapters } from './adapters.ts';
+export { refuseAdapters, startsRealAgents } from './adapters.ts';
 export type { Allowance } from '../ir/program.ts';
 
 /** As it was written on the command line. */
@@ -38,6 +39,7 @@ export interface RunFlags {
   readonly id?: string;
   readonly language?: string;
   readonly adapter?: string;
+  readonly permissions?: string;
   readonly allowOutside?: boolean;
   readonly inPlace?: boolean;
   /** Nothing will run, so the repository is not looked at. */
@@ -59,8 +61,10 @@ export async function prepareRun(
   adapters: Adapters,
   flags: RunFlags,
 ): Promise<PreparedRun> {
-  const given = readGiven(flags.var ?? [], flags.varJson ?? []);
-  const meta = readMeta(flags.meta ?? []);
+  const given = readGiven(flags);
+  const meta = readMeta(flags);
+  const permissions =
+    flags.permissions === undefined ? settings.config.permissions : readPermissions(flags.permissions);
   if (flags.id !== undefined) checkRunId(flags.id);
   const values = Object.fromEntries<Json>([...given.texts, ...given.values]);
   const { reference, language = null, adapter = null } = flags;
@@ -71,7 +75,10 @@ export async function prepareRun(
   const script = await readSimulation(compiled.path, project.cwd);
   const diagnostics = [...settings.diagnostics, ...compiled.diagnostics, ...script.diagnostics];
   if (compiled.program === null || hasErrors(diagnostics)) return { diagnostics, ready: null };
-  const program = await placed(withScript(compiled.program, script.text), project.cwd, flags);
+  // Stored with the run, so that simulated agents do the same after a resume.
+  const attached = script.text === null ? {} : { [SIM_SCRIPT]: script.text };
+  const attachments = { ...compiled.program.attachments, ...attachSources(compiled.sources), ...attached };
+  const program = await placed({ ...compiled.program, attachments }, project.cwd, flags);
   const id = flags.id ?? `wf-${randomLetters(8)}`;
   const at = Date.now();
   const { fileVariables } = compiled;
@@ -84,39 +91,32 @@ export async function prepareRun(
     meta,
     cwd: project.cwd,
     allowOutside: flags.allowOutside ?? false,
-    allowance: { ...DEFAULT_ALLOWANCE, ...flags.allowance },
+    ...(permissions === null ? {} : { permissions }),
+    folder: join(project.runs, id),
+    allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
   };
   return { diagnostics, ready: { program, request, at } };
 }
 
-const DEFAULT_ALLOWANCE: Allowance = {
-  ...UNLIMITED,
-  transitions: 1_000,
-  agents: Math.max(4, availableParallelism()),
-};
+function readPermissions(text: string): Permissions {
+  const level = PERMISSIONS.find((word) => word === text);
+  if (level !== undefined) return level;
+  throw new UsageError(`--permissions cannot be ${JSON.stringify(text)}`, `choose one of ${PERMISSIONS.join(', ')}`);
+}
 
-/**
- * The script of simulated agents, next to the workflow: `deploy.sim.toml` for `deploy.meow.toml`. It is stored with the run,
- * so that simulated agents do the same after a resume. `workflow`: an absolute path.
- */
+const DEFAULT_ALLOWANCE: Allowance = { ...UNLIMITED, transitions: 1_000, agents: Math.max(4, availableParallelism()) };
+
+/** The script of simulated agents, next to the workflow: `deploy.sim.toml` for `deploy.meow.toml`. */
 async function readSimulation(
   workflow: string,
   cwd: string,
 ): Promise<{ readonly text: string | null; readonly diagnostics: readonly Diagnostic[] }> {
-  const name = `${basename(workflow).replace(/(?:\.meow\.toml|\.toml|\.ya?ml|\.md)$/, '')}.sim.toml`;
+  const name = `${basename(workflow).replace(/(?:\.meow\.toml|\.toml|\.ya?ml|\.md|\.sh)$/, '')}.sim.toml`;
   const path = join(dirname(workflow), name);
-  try {
-    const text = readFileSync(path, 'utf8');
-    const { readSimScript } = await import('../sim/script.ts');
-    return { text, diagnostics: readSimScript(text, relative(cwd, path)).diagnostics };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return { text: null, diagnostics: [] };
-    throw error;
-  }
-}
-
-function withScript(program: Program, script: string | null): Program {
-  return script === null ? program : { ...program, attachments: { ...program.attachments, [SIM_SCRIPT]: script } };
+  const text = tolerate(['ENOENT'], null, () => readFileSync(path, 'utf8'));
+  if (text === null) return { text, diagnostics: [] };
+  const { readSimScript } = await import('../sim/script.ts');
+  return { text, diagnostics: readSimScript(text, relative(cwd, path)).diagnostics };
 }
 
 /** With the commit that a Conductor run starts from. Refuses a repository that the run cannot work in. */
@@ -132,15 +132,106 @@ async function placed(program: Program, cwd: string, flags: RunFlags): Promise<P
     throw new UsageError(`a Conductor workflow has no variables: ${variable}`, 'keep notes with its run: --meta k=v');
   }
   if (!conductor.mutates || flags.dryRun === true) return withWorkplace(program, { base: null, inPlace });
-  const repository = await Repository.open(cwd, ownEnvironment());
-  if (!repository.ok) throw new UsageError(repository.error.message, repository.error.cure);
-  const clean = inPlace ? await repository.value.checkClean() : ok(undefined);
-  if (!clean.ok) throw new UsageError(clean.error.message, clean.error.cure);
-  return withWorkplace(program, { base: repository.value.head, inPlace });
+  const repository = orThrow(await Repository.open(cwd, ownEnvironment()));
+  if (inPlace) orThrow(await repository.checkClean());
+  return withWorkplace(program, { base: repository.head, inPlace });
 }
 
 /** A collision among 36^8 names is unlikely enough; the store refuses an id that exists. */
 function randomLetters(count: number): string {
   const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
   return Array.from({ length: count }, () => letters[randomInt(letters.length)]).join('');
+}
+
+/** `--var` and `--var-json`, as written on the command line. All problems of them are reported together. */
+export interface GivenVariables {
+  readonly texts: ReadonlyMap<string, string>;
+  readonly values: ReadonlyMap<string, Json>;
+}
+
+function readGiven(flags: RunFlags): GivenVariables {
+  const problems: string[] = [];
+  const texts = new Map(pairsOf('--var', flags.var, problems));
+  const values = new Map<string, Json>();
+  for (const [name, text] of pairsOf('--var-json', flags.varJson, problems)) {
+    const parsed = coerce(text, 'json');
+    if (parsed.ok) values.set(name, parsed.value);
+    else problems.push(`--var-json ${name}: ${parsed.error}`);
+  }
+  for (const name of values.keys()) {
+    if (texts.has(name)) problems.push(`${name} is given by --var and by --var-json`);
+  }
+  refuse(problems, 'write --var NAME=VALUE, or --var-json NAME=JSON');
+  return { texts, values };
+}
+
+function readMeta(flags: RunFlags): Readonly<Record<string, string>> {
+  const problems: string[] = [];
+  const meta = Object.fromEntries(pairsOf('--meta', flags.meta, problems));
+  refuse(problems, 'write --meta NAME=VALUE');
+  return meta;
+}
+
+/** The values of a flag, split at their first `=`. */
+function* pairsOf(flag: string, texts: readonly string[] = [], problems: string[]): Generator<[string, string]> {
+  for (const text of texts) {
+    const at = text.indexOf('=');
+    if (at > 0) yield [text.slice(0, at), text.slice(at + 1)];
+    else problems.push(`${flag} ${text} has no ${at === 0 ? 'name before its "="' : '"="'}`);
+  }
+}
+
+export interface RunToBe {
+  readonly id: string;
+  readonly at: number;
+  /** The working directory of the run. */
+  readonly cwd: string;
+  /** Variables whose value is the path of a file; they get the text of the file. */
+  readonly fileVariables: readonly string[];
+}
+
+/** The variables of the run, parsed as their declared types, with defaults. */
+export function resolveVariables({ texts, values }: GivenVariables, program: Program, run: RunToBe): JsonMap {
+  const parameters = program.blocks[program.entry]?.parameters ?? [];
+  const typeOf = (name: string): ValueType => parameters.find((one) => one.name === name)?.type ?? 'any';
+  const problems: string[] = [];
+  const resolved = new Map<string, Json>();
+  for (const [name, text] of texts) {
+    const read = coerce(text, typeOf(name));
+    if (read.ok) resolved.set(name, read.value);
+    else problems.push(`--var ${name}: ${read.error}`);
+  }
+  for (const [name, value] of values) {
+    const wrong = typeError(value, typeOf(name));
+    if (wrong === null) resolved.set(name, value);
+    else problems.push(`--var-json ${name}: ${wrong}`);
+  }
+  // A default may use earlier variables, so they are resolved in order.
+  for (const { name, type, fallback } of problems.length > 0 ? [] : parameters) {
+    if (resolved.has(name) || fallback === null) continue;
+    const filled = fillValue(fallback, lookupIn(resolved, run));
+    const value = filled.ok && typeof filled.value === 'string' ? coerce(filled.value, type) : filled;
+    if (value.ok) resolved.set(name, value.value);
+    else problems.push(`the default of ${name}: ${value.error}`);
+  }
+  refuse(problems, `${program.source.name} declares its variables and their types`);
+  for (const name of run.fileVariables) {
+    const path = resolved.get(name);
+    if (typeof path === 'string') resolved.set(name, readText(resolve(run.cwd, path), path));
+  }
+  return Object.fromEntries(resolved);
+}
+
+function lookupIn(resolved: ReadonlyMap<string, Json>, { id, at }: RunToBe): Lookup {
+  const moment = formatMoment(at);
+  const [date, time] = [moment.slice(0, 10), moment.slice(11, 19)];
+  const builtIn = { workflow_id: id, timestamp: moment, date, time };
+  return ([name = '', ...rest]) => {
+    const value = resolved.get(name) ?? own<string>(builtIn, name);
+    return value === undefined ? err(`{{${[name, ...rest].join('.')}}} has no value`) : valueAt(value, rest, name);
+  };
+}
+
+function refuse(problems: readonly string[], hint: string): void {
+  if (problems.length > 0) throw new UsageError(problems.join('\n      '), hint);
 }

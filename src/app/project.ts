@@ -7,8 +7,8 @@ import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { UsageError } from '../base/usage-error.ts';
-import { isErrno } from '../sys/errno.ts';
+import { UsageError } from '../base/errors.ts';
+import { tolerate } from '../sys/errors.ts';
 
 export interface Project {
   /** The working directory of the command; steps run here. */
@@ -23,7 +23,8 @@ export interface Project {
 }
 
 export function findProject(): Project {
-  const cwd = currentFolder();
+  const cwd = tolerate(['ENOENT'], null, () => process.cwd());
+  if (cwd === null) throw new UsageError('the working directory has been deleted', 'change to another folder: cd ~');
   const home = homedir();
   const shared = join(home, '.meow');
   const own = join(cwd, '.meow');
@@ -42,36 +43,21 @@ function aroundWorktree(cwd: string): string | null {
   return meow !== undefined && kindOf(join(meow, 'workflows')) === 'folder' && isOurs(meow) ? meow : null;
 }
 
-function above(cwd: string, home: string): string | null {
-  for (let folder = cwd; folder !== home && dirname(folder) !== folder; ) {
-    folder = dirname(folder);
-    if (folder === home) return null;
-    const meow = join(folder, '.meow');
-    if (kindOf(meow) === 'folder' && isOurs(meow)) return meow;
-  }
-  return null;
+function above(folder: string, home: string): string | null {
+  const parent = dirname(folder);
+  if (folder === home || parent === home || parent === folder) return null;
+  const meow = join(parent, '.meow');
+  return kindOf(meow) === 'folder' && isOurs(meow) ? meow : above(parent, home);
 }
 
 function kindOf(path: string): 'folder' | 'file' | null {
-  try {
-    return statSync(path).isDirectory() ? 'folder' : 'file';
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP')) return null;
-    throw error;
-  }
+  return tolerate(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'], null, () =>
+    statSync(path).isDirectory() ? 'folder' : 'file',
+  );
 }
 
 function isOurs(path: string): boolean {
   return process.getuid === undefined || statSync(path).uid === process.getuid();
-}
-
-function currentFolder(): string {
-  try {
-    return process.cwd();
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error;
-    throw new UsageError('the working directory has been deleted', 'change to another folder: cd ~');
-  }
 }
 
 /** The environment that meow was called in. */

@@ -2,7 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { UsageError } from '../base/usage-error.ts';
+
+import { UsageError } from '../base/errors.ts';
 import type { EngineAddress } from '../ipc/client.ts';
 import { isOver } from '../stores/peek.ts';
 
@@ -11,6 +12,8 @@ export interface RunContext extends EngineAddress {
   readonly step: string | null;
   readonly attempt: number | null;
   readonly agent: string | null;
+  /** Agents of the run ask before they act. */
+  readonly mayAsk: boolean;
 }
 
 /** Null outside of any run. */
@@ -27,6 +30,7 @@ export function runContext(): RunContext | null {
     step: variable('MEOW_STEP'),
     attempt: attempt !== null && /^\d{1,9}$/.test(attempt) ? Number(attempt) : null,
     agent: variable('MEOW_AGENT'),
+    mayAsk: (variable('MEOW_PERMISSIONS') ?? 'all') !== 'all',
   };
 }
 

@@ -8,43 +8,45 @@
 //                      gates; the steps that perform the visit write the rest, before the journal records it
 //   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
 
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
-import { isJsonMap } from '../base/json.ts';
-import type { Json, JsonMap } from '../base/json.ts';
+
+import { UsageError } from '../base/errors.ts';
+import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
-import { UsageError } from '../base/usage-error.ts';
-import { removeAt, copyNew, makeFolderWithin } from '../drivers/conductor/artifacts.ts';
-import { readJsonFile } from '../sys/json-file.ts';
-import { writePrivate } from '../sys/private-file.ts';
+import { copyNew, makeFolderWithin, removeAt } from '../drivers/conductor/artifacts.ts';
+import { hideFromGit, type WorkspaceRequest, worktreePath } from '../drivers/conductor/workspace.ts';
+import { branchOf } from '../drivers/git/repository.ts';
 import type { Program } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { asUsageError } from '../stores/usage-errors.ts';
-import { stateFile } from '../stores/state-file.ts';
-import type { StateFile } from '../stores/state-file.ts';
+import { asUsageError, isErrno, UNUSABLE } from '../sys/errors.ts';
+import { readJsonFile, replacePrivate, stateFile, type StateFile, writePrivate } from '../sys/files.ts';
 import { gateArtifact, RunEvents } from '../view/run-events.ts';
 import { openGates, runError, runStatus } from '../view/status.ts';
-import { outcomeOf, visitKind, visitsOf } from '../view/visits.ts';
-import type { VisitView } from '../view/visits.ts';
+import { outcomeOf, visitKind, visitsOf, type VisitView } from '../view/visits.ts';
 
-export interface RunDirectoryOptions {
-  /** Absolute. */
-  readonly path: string;
-  /** Where all runs are stored. Absolute. */
+/** Where a Conductor run works. All paths are absolute. */
+export interface ConductorPlaces {
+  readonly workflowId: string;
+  /** The folder that contains `.meow`. */
+  readonly project: string;
+  /** Where all runs are stored. */
   readonly runs: string;
+  /** The run directory, and its path in the project. */
+  readonly runDir: string;
+  readonly runDirName: string;
+  readonly kind: WorkspaceRequest['kind'];
+  /** The commit that the run starts from; null without git. */
+  readonly base: string | null;
+}
+
+export interface RunDirectoryOptions extends ConductorPlaces {
   readonly runId: string;
   /** Distinguishes the run from another with the same id. */
   readonly mark: string;
   readonly program: Program;
-  readonly workflowId: string;
-  /** The commit that the run starts from; null without git. */
-  readonly base: string | null;
-  /** Where the work is done. Absolute. */
-  readonly worktree: string;
-  readonly branch: string | null;
   /** Takes a line for people. */
   warn(line: string): void;
 }
@@ -67,20 +69,19 @@ export class RunDirectory {
   constructor(options: RunDirectoryOptions) {
     this.#options = options;
     this.#events = new RunEvents(options.program, options.runId);
-    this.#status = stateFile(join(options.path, 'status.json'));
+    this.#status = stateFile(join(options.runDir, 'status.json'));
   }
 
   /** Creates or reopens the directory. `before`: the records of earlier engines. */
   open(before: readonly JournalRecord[]): void {
-    const { path, runId } = this.#options;
+    const { runDir: path, runs, runId } = this.#options;
     try {
-      mkdirSync(join(path, '..'), { recursive: true });
-      if (!this.#isOurs()) this.#make(before[0]?.at ?? Date.now());
-      for (const [folder, ignored] of this.#ignored()) {
-        mkdirSync(folder, { recursive: true });
-        const file = join(folder, '.gitignore');
-        if (!existsSync(file)) writeFileSync(file, ignored);
-      }
+      mkdirSync(dirname(path), { recursive: true });
+      if (!this.#isOurs()) this.#make(before[0]?.at ?? Date.now(), before.length > 0);
+      hideFromGit(path, '*\n');
+      // Workflows may be stored next to runs.
+      hideFromGit(runs, '/.gitignore\n/*/\n/*.yaml\n/*.yaml.*\n');
+      hideFromGit(join(runs, '..', 'worktrees'), '*\n');
       mkdirSync(join(path, 'artifacts'), { recursive: true });
       removeAt(join(path, 'events.ndjson'));
       this.#file = openSync(join(path, 'events.ndjson'), 'w', 0o600);
@@ -118,25 +119,25 @@ export class RunDirectory {
     this.#file = null;
   }
 
-  /** Hides the files of runs from `git status`. Workflows may be stored next to runs. */
-  #ignored(): readonly (readonly [string, string])[] {
-    const { path, runs } = this.#options;
-    return [
-      [path, '*\n'],
-      [runs, '/.gitignore\n/*/\n/*.yaml\n/*.yaml.*\n'],
-      [join(runs, '..', 'worktrees'), '*\n'],
-    ];
-  }
-
-  /** Creates the directory with its metadata in one step, and never replaces another. */
-  #make(startedAt: number): void {
-    const { path, runId, mark, program, workflowId, base, worktree, branch } = this.#options;
+  /**
+   * Creates the directory with its metadata in one step, and never replaces another. One whose metadata was lost in a power
+   * failure belongs to the run that is resumed.
+   */
+  #make(startedAt: number, isResumed: boolean): void {
+    const { runDir: path, runId, mark, program, workflowId, base, kind, project } = this.#options;
+    const worktree = kind === 'worktree' ? worktreePath(project, runId) : project;
+    const branch = kind === 'worktree' ? branchOf(runId) : null;
     const metadata = { run_id: runId, mark, workflow_id: workflowId, source: program.source.name };
     const place = { base_commit: base, worktree, branch, started_at: formatMoment(startedAt) };
+    const text = `${JSON.stringify({ ...metadata, ...place }, null, 2)}\n`;
+    if (isResumed && existsSync(path) && readJsonFile(join(path, METADATA)) === null) {
+      replacePrivate(join(path, METADATA), text);
+      return;
+    }
     const made = `${path}.${mark}`;
     rmSync(made, { recursive: true, force: true });
     mkdirSync(made, 0o700);
-    writePrivate(join(made, METADATA), `${JSON.stringify({ ...metadata, ...place }, null, 2)}\n`);
+    writePrivate(join(made, METADATA), text);
     try {
       renameSync(made, path);
     } catch (error) {
@@ -146,7 +147,7 @@ export class RunDirectory {
   }
 
   #isOurs(): boolean {
-    const known = readJsonFile(join(this.#options.path, METADATA)) as JsonMap | null;
+    const known = readJsonFile(join(this.#options.runDir, METADATA)) as JsonMap | null;
     return known?.['run_id'] === this.#options.runId && known['mark'] === this.#options.mark;
   }
 
@@ -226,14 +227,14 @@ export class RunDirectory {
 
   /** Agents may write here, so links that they left are never followed (artifacts.ts). */
   #put(name: string, write: (place: string) => void): void {
-    const { path } = this.#options;
-    const place = join(path, name);
+    const { runDir } = this.#options;
+    const place = join(runDir, name);
     try {
-      makeFolderWithin(path, dirname(place));
+      makeFolderWithin(runDir, dirname(place));
       removeAt(place);
       write(place);
     } catch (error) {
-      if (!isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;
+      if (!isErrno(error, ...UNUSABLE)) throw error;
       this.#complain(`cannot write ${place}: ${error.message}`);
     }
   }
@@ -264,29 +265,26 @@ export class RunDirectory {
 
 /** Visits that were asked about or have ended in these records. */
 function visitsTouched(records: readonly JournalRecord[], state: RunState): ReadonlySet<StepState> {
-  const touched = new Set<StepState>();
-  for (const { decisions } of records) {
-    for (const decision of decisions) {
-      if (decision.kind !== 'gate-asked' && decision.kind !== 'step-done' && decision.kind !== 'step-failed') continue;
+  const touched = records.flatMap(({ decisions }) =>
+    decisions.flatMap((decision) => {
+      if (decision.kind !== 'gate-asked' && decision.kind !== 'step-done' && decision.kind !== 'step-failed') return [];
       const step = state.steps.get(decision.step);
-      if (step !== undefined && visitKind(step.definition) !== null) touched.add(step);
-    }
-  }
-  return touched;
+      return step === undefined || visitKind(step.definition) === null ? [] : [step];
+    }),
+  );
+  return new Set(touched);
 }
 
 /** Everything that agents and people said and decided, in order. */
 function transcript(runId: string, visits: readonly VisitView[]): string {
   const parts = visits.map((visit) => {
-    const said = told(visit)
-      .map((part) => part.trim())
-      .filter((part) => part !== '');
-    return [`## ${visit.id}: ${visit.outcome ?? 'under way'}`, ...said].join('\n\n');
+    const texts = textsOf(visit).map((text) => text.trim());
+    return [`## ${visit.id}: ${visit.outcome ?? 'under way'}`, ...texts.filter((text) => text !== '')].join('\n\n');
   });
   return `${[`# ${runId}`, ...parts].join('\n\n')}\n`;
 }
 
-function told({ kind, step, visit, failure, outputs }: VisitView): readonly string[] {
+function textsOf({ kind, step, visit, failure, outputs }: VisitView): readonly string[] {
   const list = (name: string): readonly Json[] => {
     const value = outputs[name];
     return Array.isArray(value) ? value : [];

@@ -1,148 +1,108 @@
 // The drivers of one run, by the kind of effect. Each is made when the first effect of its kind is asked for; those of
-// agents and of Conductor are also loaded then, so a run of shell steps never touches them.
+// agents are also loaded then, so a run of shell steps never touches them.
 
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
+import { socketPaths } from '../drivers/agent/tmux/setting.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
-import type { CommandDriverOptions } from '../drivers/command/command-driver.ts';
-import { socketPaths } from '../drivers/agent/tmux/private-socket.ts';
-import type { DriverContext } from '../drivers/environment.ts';
+import { afterEarlierAttempts } from '../drivers/earlier-attempts.ts';
 import { readDriver } from '../drivers/read-driver.ts';
-import { steered } from '../drivers/transition-reader.ts';
-import type { TransitionContext } from '../drivers/transition-reader.ts';
-import type { LiveRun } from '../engine/client.ts';
+import { steered, type TransitionContext } from '../drivers/transition-reader.ts';
 import type { Driver, Drivers } from '../engine/ports.ts';
-import { conductorOf } from '../ir/conductor.ts';
-import type { Program } from '../ir/program.ts';
-import type { Config } from '../languages/config.ts';
-import { crash } from '../sys/throw-uncaught.ts';
-import type { Adapters } from './adapters.ts';
-import type { AgentDrivers } from './agent-drivers.ts';
-import { conductorEnvironment } from './conductor-places.ts';
-import type { ConductorRun } from './conductor-run.ts';
+import { syncing } from '../drivers/sync-disk.ts';
+import { conductorOf } from '../ir/conductor-facts.ts';
+import type { EffectSpec } from '../ir/effect.ts';
+import type { Block, Program } from '../ir/program.ts';
+import type { Text } from '../ir/text.ts';
+import { crash } from '../sys/errors.ts';
+import type { AgentDriversRequest, RunSurroundings } from './agent-drivers.ts';
+import { conductorEnvironment, conductorRun, type ConductorRun, type ConductorRunRequest } from './conductor-run.ts';
 
-export interface RunDriversOptions {
-  readonly run: LiveRun;
-  readonly surroundings: DriverContext & { readonly binFolder: string };
-  readonly program: Program;
-  readonly config: Config;
-  readonly adapters: Adapters;
+export interface RunDriversOptions extends AgentDriversRequest, ConductorRunRequest {
+  readonly surroundings: RunSurroundings;
   /** It has no records of an earlier engine. */
   readonly isNew: boolean;
   /** The folder that working directories named by answers must be in; null allows any. Absolute. */
   readonly within: string | null;
-  /** Wait out usage limits instead of failing. */
-  readonly waits: boolean;
-  /** Resolves when all messages that are in the run's inbox by now have been handled. */
-  inboxRead(): Promise<void>;
 }
 
-export class RunDrivers {
+export interface RunDrivers {
   readonly byKind: Drivers;
-  readonly #options: RunDriversOptions;
-  readonly #agents = new Lazy<AgentDrivers>(() => this.#loadAgents());
-  readonly #conductor = new Lazy<ConductorRun>(() => this.#loadConductor());
+  /** Of commands. A plain `tmux` in one of them reaches the terminals of the run's agents. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Null before the first effect that needs agents. */
+  readonly agents: () => AgentsDriver | null;
+  /** What belongs to a Conductor run besides its directory. */
+  readonly conductor: () => ConductorRun;
+}
 
-  constructor(options: RunDriversOptions) {
-    this.#options = options;
-    const { surroundings, program, config, isNew, within } = options;
-    const { files, cwd } = surroundings;
-    const place: TransitionContext = { program, files, cwd, within };
-    const command = once(() => {
-      const known = isNew ? entryCommands(program) : 0;
-      const settings = { ...surroundings, environment: this.environment, shell: config.shell, known };
-      return steered(limitsCommands(program) ? limitedCommandDriver(settings) : commandDriver(settings), place);
-    });
-    // It prepares to start many commands while the first record is written.
-    if (isNew && entryCommands(program) > 0) command();
-    const agents = once(() => lazyDriver(this.#agents, (loaded) => loaded.agents));
-    this.byKind = {
+export function runDrivers(options: RunDriversOptions): RunDrivers {
+  const { surroundings, program, config, isNew, within } = options;
+  const { files, cwd } = surroundings;
+  let loadedAgents: AgentsDriver | null = null;
+  const loadAgents = once(async () => {
+    const loaded = (await import('./agent-drivers.ts')).agentDrivers(options);
+    loadedAgents = loaded.agents;
+    return loaded;
+  });
+  const conductor = once(() => conductorRun(options));
+  const isConducted = conductorOf(program) !== null;
+  const ofTurns = isConducted ? conductorEnvironment(surroundings, program) : surroundings.environment;
+  const { TMUX: _, ...outsideTmux } = ofTurns;
+  const isShared = config.tmux === 'shared' || !startsAgents(program);
+  const environment = isShared ? ofTurns : { ...outsideTmux, TMUX_TMPDIR: socketPaths(surroundings).folder };
+  const place: TransitionContext = { program, files, cwd, within };
+  const isMachine = Object.keys(program.machines).length > 0;
+  const steering = (driver: Driver): Driver => {
+    const read = isMachine ? steered(driver, place) : driver;
+    // Files in the worktree are what an outcome is about.
+    return afterEarlierAttempts(isConducted ? syncing(read, conductor().places) : read, surroundings);
+  };
+  const known = isNew ? entryCommands(program) : 0;
+  const command = once(() => {
+    const settings = { ...surroundings, environment, shell: config.shell, known };
+    if (!limitsCommands(program)) return steering(commandDriver(settings));
+    return steering(
+      lazyDriver(async () => (await import('../drivers/command/limited-commands.ts')).limitedCommands(settings)),
+    );
+  });
+  // It prepares to start many commands while the first record is written.
+  if (known > 0) command();
+  const agents = once(() =>
+    afterEarlierAttempts(
+      lazyDriver(async () => (await loadAgents()).agents),
+      surroundings,
+    ),
+  );
+  return {
+    byKind: {
       command,
-      read: once(() => readDriver({ files, cwd })),
-      turn: once(() =>
-        steered(
-          lazyDriver(this.#agents, (loaded) => loaded.turns(this.#turnEnvironment)),
-          place,
-        ),
-      ),
+      read: () => readDriver({ files, cwd }),
+      turn: () => steering(lazyDriver(async () => (await loadAgents()).turns(ofTurns))),
       spawn: agents,
       attend: agents,
       prompt: agents,
       kill: agents,
-      git: once(() => lazyDriver(this.#conductor, (loaded) => loaded.drivers.git)),
-      inspect: once(() => lazyDriver(this.#conductor, (loaded) => loaded.drivers.inspect)),
-    };
-  }
-
-  /** Of commands. A plain `tmux` in one of them reaches the terminals of the run's agents. */
-  get environment(): Readonly<Record<string, string>> {
-    const { surroundings, program, config } = this.#options;
-    if (config.tmux === 'shared' || !startsAgents(program)) return this.#turnEnvironment;
-    const { TMUX: _, ...environment } = this.#turnEnvironment;
-    return { ...environment, TMUX_TMPDIR: socketPaths(surroundings).folder };
-  }
-
-  get #turnEnvironment(): Readonly<Record<string, string>> {
-    const { surroundings, program } = this.#options;
-    return conductorOf(program) === null ? surroundings.environment : conductorEnvironment(surroundings, program);
-  }
-
-  /** Null before the first effect that needs agents. */
-  get agents(): AgentsDriver | null {
-    return this.#agents.loaded?.agents ?? null;
-  }
-
-  /** What belongs to a Conductor run besides its directory. */
-  conductor(): Promise<ConductorRun> {
-    return this.#conductor.load();
-  }
-
-  async #loadAgents(): Promise<AgentDrivers> {
-    const { surroundings, adapters, config, program, waits } = this.#options;
-    const { agentDrivers } = await import('./agent-drivers.ts');
-    const inboxRead = (): Promise<void> => this.#options.inboxRead();
-    return agentDrivers({ surroundings, adapters, config, program, parks: waits, heard: inboxRead });
-  }
-
-  async #loadConductor(): Promise<ConductorRun> {
-    const { surroundings, program, config, run } = this.#options;
-    const { conductorRun } = await import('./conductor-run.ts');
-    return conductorRun({ surroundings, program, config, run });
-  }
-}
-
-/** Loaded once, on demand. */
-class Lazy<T> {
-  readonly #load: () => Promise<T>;
-  #loading: Promise<T> | null = null;
-  loaded: T | null = null;
-
-  constructor(load: () => Promise<T>) {
-    this.#load = load;
-  }
-
-  load(): Promise<T> {
-    this.#loading ??= this.#load().then((loaded) => {
-      this.loaded = loaded;
-      return loaded;
-    });
-    return this.#loading;
-  }
+      git: () => conductor().drivers.git,
+      inspect: () => conductor().drivers.inspect,
+    },
+    environment,
+    agents: () => loadedAgents,
+    conductor,
+  };
 }
 
 /** A driver that is loaded with the first effect. Requests that arrive meanwhile are passed on in their order. */
-function lazyDriver<T>(lazy: Lazy<T>, driverOf: (loaded: T) => Driver): Driver {
+function lazyDriver(load: () => Promise<Driver>): Driver {
   let driver: Driver | null = null;
   let waiting: ((driver: Driver) => void)[] | null = null;
   const pass = (request: (driver: Driver) => void): void => {
     if (driver !== null) return request(driver);
     if (waiting !== null) return void waiting.push(request);
     waiting = [request];
-    lazy
-      .load()
+    load()
       .then((loaded) => {
-        const made = driverOf(loaded);
-        for (const each of waiting ?? []) each(made);
-        driver = made;
+        for (const each of waiting ?? []) each(loaded);
+        driver = loaded;
       })
       .catch(crash);
   };
@@ -164,31 +124,26 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-function limitedCommandDriver(options: CommandDriverOptions): Driver {
-  const loaded = new Lazy(() => import('../drivers/command/limited-commands.ts'));
-  return lazyDriver(loaded, ({ limitedCommands }) => limitedCommands(options));
-}
-
 /** Whether a command has an idle limit, or inherits only some variables. */
 function limitsCommands({ blocks }: Program): boolean {
-  return Object.values(blocks).some(({ steps }) =>
-    steps.some(
-      ({ act }) =>
-        act.kind === 'effect' &&
-        act.effect.kind === 'command' &&
-        (act.effect.idleMs !== undefined || act.effect.inherit !== undefined),
-    ),
+  const effects = Object.values(blocks).flatMap(effectsIn);
+  return effects.some(
+    (effect) => effect.kind === 'command' && (effect.idleMs !== undefined || effect.inherit !== undefined),
   );
 }
 
 function startsAgents({ blocks }: Program): boolean {
-  return Object.values(blocks).some(({ steps }) =>
-    steps.some(({ act }) => act.kind === 'effect' && act.effect.kind === 'spawn'),
-  );
+  return Object.values(blocks)
+    .flatMap(effectsIn)
+    .some(({ kind }) => kind === 'spawn');
 }
 
 /** How many commands the entry block has. */
 function entryCommands({ blocks, entry }: Program): number {
-  const steps = blocks[entry]?.steps ?? [];
-  return steps.filter(({ act }) => act.kind === 'effect' && act.effect.kind === 'command').length;
+  const block = blocks[entry];
+  return block === undefined ? 0 : effectsIn(block).filter(({ kind }) => kind === 'command').length;
+}
+
+function effectsIn({ steps }: Block): readonly EffectSpec<Text>[] {
+  return steps.flatMap(({ act }) => (act.kind === 'effect' ? [act.effect] : []));
 }

@@ -3,34 +3,42 @@
 
 import { resolve } from 'node:path';
 
-import { ok } from '../base/result.ts';
-import type { EngineServices } from '../engine/client.ts';
-import { resumeRun, startRun } from '../engine/client.ts';
-import type { StartedRun } from '../engine/client.ts';
-import type { Store, StoredRun } from '../engine/ports.ts';
+import { ok } from '../base/errors.ts';
+import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
+import { resolveText } from '../drivers/outputs.ts';
 import { Spawner } from '../drivers/spawner.ts';
-import { withoutRunVariables } from '../drivers/environment.ts';
-import type { DriverContext } from '../drivers/environment.ts';
-import { resolveText } from '../drivers/resolve-text.ts';
+import {
+  type EngineServices,
+  resumeRun,
+  type RunSession,
+  type StartedRun,
+  startRun,
+  stopRun,
+} from '../engine/client.ts';
+import type { Store, StoredRun } from '../engine/ports.ts';
 import { addressOf } from '../ipc/address.ts';
+import type { ProofChecks } from '../ipc/authorize-decision.ts';
+import { proofChecks } from '../ipc/decision-proof.ts';
 import { RunEndpoint } from '../ipc/run-endpoint.ts';
-import { conductorOf } from '../ir/conductor.ts';
+import { conductorOf } from '../ir/conductor-facts.ts';
+import type { FailureKind } from '../ir/failure.ts';
+import type { Allowance, Limits, Program, RunRequest } from '../ir/program.ts';
 import { promptText } from '../ir/prompt-text.ts';
-import type { Allowance, Program, RunRequest } from '../ir/program.ts';
 import type { Config } from '../languages/config.ts';
-import { probeDisk } from '../stores/disk-failure.ts';
-import { stateFile } from '../stores/state-file.ts';
-import { asUsageError } from '../stores/usage-errors.ts';
+import { probeDisk } from '../stores/errors.ts';
 import { systemClock } from '../sys/clock.ts';
-import { crash } from '../sys/throw-uncaught.ts';
+import { crash } from '../sys/errors.ts';
+import { stateFile } from '../sys/files.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
-import { conductorDirectory } from './conductor-directory.ts';
-import { GateReminders } from './gate-reminders.ts';
+import type { RunSurroundings } from './agent-drivers.ts';
+import { conductorDirectory } from './conductor-run.ts';
+import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
-import { RunDrivers } from './run-drivers.ts';
-import { StateRefresh } from './state-refresh.ts';
+import { type RunDrivers, runDrivers } from './run-drivers.ts';
+import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
+import { StateRefresh } from './state-refresh.ts';
 
 export interface SessionOptions {
   readonly store: Store;
@@ -54,11 +62,18 @@ export interface ResumeOptions {
   readonly retryFailed: boolean;
   /** What the run may use from now on; what it leaves out stays as it was. */
   readonly allowance?: Partial<Allowance>;
+  /** How large the run may grow from now on; by default as large as before. */
+  readonly limits?: Limits;
 }
 
 /** Resolves when the run has ended and is released; rejects if it is refused or held. */
 export function resumeSession(options: SessionOptions, runId: string, how: ResumeOptions): Promise<RunState> {
-  return drive(options, (services) => resumeRun(services, runId, how.retryFailed, how.allowance ?? null));
+  return drive(options, (services) => resumeRun(services, runId, { ...how, allowance: how.allowance ?? null }));
+}
+
+/** Stops a run that has no engine. Resolves when it has ended and is released; rejects if it is refused or held. */
+export function stopSession(options: SessionOptions, runId: string, by: string, force: boolean): Promise<RunState> {
+  return drive(options, (services) => stopRun(services, runId, by, force));
 }
 
 async function drive(
@@ -79,16 +94,16 @@ async function drive(
   }
 }
 
-type Session = ReturnType<EngineServices['session']>;
-
-function composeSession(options: SessionOptions, run: LiveRun, request: RunRequest, stored: StoredRun): Session {
+function composeSession(options: SessionOptions, run: LiveRun, request: RunRequest, stored: StoredRun): RunSession {
   const { config, reporter } = options;
   const { program, records: before } = stored;
-  const surroundings = surroundingsOf(options, run, request);
+  const surroundings = surroundingsOf(options, run.id, request);
   const runFolder = surroundings.files.localPath('');
   const warn = (line: string): void => reporter.warn(line);
 
-  const drivers: RunDrivers = new RunDrivers({
+  // Before anything of the run can start.
+  const proofs = proofChecks(options.environment, signersFile(runFolder, config));
+  const drivers: RunDrivers = runDrivers({
     run,
     surroundings,
     program,
@@ -100,17 +115,19 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     waits: options.waits !== false,
     inboxRead: () => endpoint.drainInbox(),
   });
-  const endpoint = endpointOf(run, surroundings, drivers, reporter);
+  const endpoint = endpointOf(run, surroundings, drivers, { reporter, proofs });
   const stateFile = stateFileOf(options, run);
-  const conductor = (): ReturnType<RunDrivers['conductor']> => drivers.conductor();
+  const { conductor, environment } = drivers;
   const directories =
     conductorOf(program) === null ? [] : [conductorDirectory({ surroundings, program, run, conductor, warn })];
+  const { remind: command, remindEveryMs: everyMs } = config.gates;
+  const reminding = { runId: run.id, cwd: request.cwd, environment, everyMs, warn };
 
   const observers: readonly RunObserver[] = [
     stateFile,
-    endpointObserver(endpoint, surroundings),
+    endpoint,
     ...directories,
-    ...remindersOf(options, drivers, surroundings),
+    ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
   ];
@@ -128,7 +145,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     },
     // Every effect leaves files: if none can be written, nothing can be started.
     fatalError: (outcome) =>
-      outcome.kind === 'failure' && outcome.failure.kind === 'not-started' ? probeDisk(run.id, runFolder) : null,
+      outcome.kind === 'failure' && WITHOUT_FILES.has(outcome.failure.kind) ? probeDisk(run.id, runFolder) : null,
     close: () => closeAll(opened),
     async catchUp() {
       const files = [stateFile, ...directories];
@@ -138,69 +155,41 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   };
 }
 
-function surroundingsOf(
-  { store, environment }: SessionOptions,
-  run: LiveRun,
-  { mark, cwd }: RunRequest,
-): DriverContext & { readonly binFolder: string } {
-  const files = store.files(run.id);
-  const inherited = withoutRunVariables(environment);
-  return {
-    runId: run.id,
-    mark,
-    files,
-    cwd,
-    environment: inherited,
-    spawner: new Spawner(inherited),
-    // The `meow` that steps find on their PATH is the one that runs them.
-    binFolder: resolve(packageFolder(), 'bin'),
-    ...addressOf(files.localPath(''), mark),
-  };
+/** How commands, turns, agents and prompts fail whose files cannot be written. */
+const WITHOUT_FILES: ReadonlySet<FailureKind> = new Set(['not-started', 'spawn-failed', 'not-delivered']);
+
+function surroundingsOf(options: SessionOptions, runId: string, request: RunRequest): RunSurroundings {
+  const { mark, cwd, permissions = null } = request;
+  const files = options.store.files(runId);
+  const environment = withoutRunVariables(options.environment);
+  const address = addressOf(files.localPath(''), mark);
+  // The `meow` that steps find on their PATH is the one that runs them.
+  const binFolder = resolve(packageFolder(), 'bin');
+  const spawner = new Spawner(environment);
+  return { runId, mark, files, cwd, permissions, environment, spawner, binFolder, ...address };
 }
 
 function endpointOf(
   run: LiveRun,
-  { mark, files }: DriverContext,
+  context: DriverContext,
   drivers: RunDrivers,
-  reporter: Reporter,
+  { reporter, proofs }: { readonly reporter: Reporter; readonly proofs: ProofChecks },
 ): RunEndpoint {
+  const { mark, files } = context;
   return new RunEndpoint({
     run,
     mark,
+    proofs,
     runFolder: files.localPath(''),
     clock: systemClock,
     promptText({ prompt, expects }) {
       const text = resolveText(prompt, files);
       return text.ok ? ok(promptText(text.value, 'autonomous', expects)) : text;
     },
-    hasAccepted: (agent, effect) => drivers.agents?.hasTaken(agent, effect) ?? false,
-    mayReportOn: (agent, effect) => drivers.agents?.couldHave(agent, effect) ?? true,
+    hasAccepted: (agent, effect) => drivers.agents()?.hasTaken(agent, effect) ?? false,
+    mayReportOn: (agent, effect) => drivers.agents()?.couldHave(agent, effect) ?? true,
     note: (line) => reporter.note(line),
   });
-}
-
-function endpointObserver(endpoint: RunEndpoint, { runId, files }: DriverContext): RunObserver {
-  return {
-    open() {
-      try {
-        endpoint.open();
-      } catch (error) {
-        throw asUsageError(error, `open the inbox of run ${runId}`, files.localPath(''));
-      }
-    },
-    observe: (records, state) => endpoint.observe(records, state),
-    close: () => endpoint.close(),
-  };
-}
-
-function remindersOf(
-  { config, reporter }: SessionOptions,
-  { environment }: RunDrivers,
-  { runId, cwd }: DriverContext,
-): readonly RunObserver[] {
-  const { remind: command, remindEveryMs: everyMs } = config.gates;
-  const warn = (line: string): void => reporter.warn(line);
-  return command === null ? [] : [new GateReminders({ runId, cwd, environment, command, everyMs, warn })];
 }
 
 function stateFileOf({ store, config, reporter }: SessionOptions, run: LiveRun): StateRefresh {
@@ -209,7 +198,7 @@ function stateFileOf({ store, config, reporter }: SessionOptions, run: LiveRun):
     // From the configuration, not from the Program: with a higher limit a run can continue that was paused because of it.
     bytesMax: config.limits.stateFileBytesMax,
     tooLarge(limit) {
-      const problem = `workflow file size exceeded: ${limit}`;
+      const problem = `workflow file size exceeded: ${limit}, max_workflow_file_size under [limits]`;
       if (run.state.phase === 'ended') reporter.warn(`${problem}; the state file leaves out the steps`);
       else run.pause(problem);
     },

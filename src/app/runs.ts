@@ -1,24 +1,26 @@
 // The runs of a project, as commands name and read them. A run that cannot be read (damaged, or another user's) is reported
 // by the command that asks for it, and does not hide the others.
 
-import { join } from 'node:path';
-import { UsageError } from '../base/usage-error.ts';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+
+import { UsageError } from '../base/errors.ts';
 import { requireSameProgram } from '../engine/client.ts';
-import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
-import type { RunState } from '../kernel/state.ts';
-import type { Address } from '../ipc/address.ts';
-import { addressOf } from '../ipc/address.ts';
+import type { Journal, Store, StoredRun } from '../engine/ports.ts';
+import { type Address, addressOf } from '../ipc/address.ts';
 import type { EngineAddress } from '../ipc/client.ts';
-import { refusedMessages } from '../ipc/pending-messages.ts';
+import { refusedMessages } from '../ipc/inbox.ts';
+import type { RunState } from '../kernel/state.ts';
+import type { Config } from '../languages/config.ts';
+import { checkRunId, isRunId } from '../stores/errors.ts';
 import { fileStore } from '../stores/files.ts';
-import { isOver as isOverIn } from '../stores/peek.ts';
-import { checkRunId, isRunId } from '../stores/usage-errors.ts';
+import { endsRun, isOver } from '../stores/peek.ts';
 import type { Project } from './project.ts';
 
 export type { RunEntry, RunHolder, Store } from '../engine/ports.ts';
 export { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-export { isRunId } from '../stores/usage-errors.ts';
+export { isRunId } from '../stores/errors.ts';
 
 /** Where the runs of a project are stored: the only place that chooses a store. */
 export function storeOf(project: Pick<Project, 'runs'>): Store {
@@ -38,7 +40,8 @@ export async function resolveRun(store: Store, wanted: string): Promise<string> 
   // If there is none, the store says so when it is asked for the run, with the id that was meant.
   if (only === undefined || found.includes(wanted)) return wanted;
   if (found.length === 1) return only;
-  throw new UsageError(`${found.length} runs begin with ${wanted}`, `name one of them: ${someOf(found)}`);
+  const some = `${found.slice(0, 8).join(', ')}${found.length > 8 ? ' …' : ''}`;
+  throw new UsageError(`${found.length} runs begin with ${wanted}`, `name one of them: ${some}`);
 }
 
 /** The most recently active run. An unreadable one only if there is no other. */
@@ -60,9 +63,17 @@ export async function readRun(store: Store, id: string): Promise<ReadRun> {
 }
 
 /** Where messages for the run are sent. Local only. */
-export function engineAddress(store: Store, { id, state }: ReadRun): Address & EngineAddress {
+export function engineAddress(store: Store, { id, state }: Pick<ReadRun, 'id' | 'state'>): Address & EngineAddress {
   const runFolder = store.files(id).localPath('');
-  return { ...addressOf(runFolder, state.request?.mark ?? ''), isOver: () => isOverIn(runFolder) };
+  return { ...addressOf(runFolder, state.request?.mark ?? ''), isOver: () => isOver(runFolder) };
+}
+
+/** The file of people who may sign decisions of a run. Absolute. `runFolder`: in `.meow/workflows` of its project. */
+export function signersFile(runFolder: string, { gates }: Pick<Config, 'gates'>): string {
+  const meow = dirname(dirname(runFolder));
+  const { allowedSigners } = gates;
+  if (allowedSigners === null) return join(meow, 'allowed_signers');
+  return resolve(dirname(meow), allowedSigners.replace(/^~(?=\/)/, homedir()));
 }
 
 /** The folder of messages that the run has refused, and how many there are. Local only. */
@@ -90,14 +101,9 @@ export function requireStep(run: ReadRun, wanted: string, guess: string | null):
   throw new UsageError(`run ${run.id} has no step ${wanted}`, `${meant}its steps: meow show ${run.id} --steps`);
 }
 
-function someOf(names: readonly string[]): string {
-  const shown = names.slice(0, 8).join(', ');
-  return names.length > 8 ? `${shown} …` : shown;
-}
-
 /** Ids of runs that may still go on: neither done nor failed, or unreadable. */
 export async function runsGoingOn(store: Store): Promise<readonly string[]> {
-  return (await store.list()).filter((entry) => !isOver(entry)).map(({ id }) => id);
+  return (await store.list()).filter(({ last }) => !endsRun(last)).map(({ id }) => id);
 }
 
 /** Those, and runs that are over but may have left a question that no step waited for. */
@@ -106,16 +112,10 @@ export async function runsWithQuestions(store: Store): Promise<readonly string[]
   for (const entry of await store.list()) {
     // Searching the text is much faster than reading every run that ever was.
     const mayAsk = async (): Promise<boolean> => (await store.programText(entry.id)).includes('"blocks":false');
-    if (!isOver(entry) || (await unlessRefused(mayAsk(), true))) found.push(entry.id);
+    if (!endsRun(entry.last) || (await unlessRefused(mayAsk(), true))) found.push(entry.id);
   }
   return found;
 }
-
-function isOver({ last }: RunEntry): boolean {
-  return last?.decisions.some((made) => made.kind === 'run-ended' && OVER.includes(made.end)) ?? false;
-}
-
-const OVER: readonly string[] = ['done', 'failed'];
 
 /** What `find` returns for each of these runs, one after the other. `unreadable` is called for one that cannot be read. */
 export async function inEach<T>(

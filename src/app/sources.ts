@@ -1,18 +1,20 @@
-// Files of the project as languages read them, and the text of a single file.
+// Files of the project: as languages read them, the text of a single file, whether workflows have changed since they were
+// compiled, and the configuration.
 
 import { isUtf8 } from 'node:buffer';
-import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 
-import { present } from '../base/assert.ts';
-import type { Diagnostic } from '../base/diagnostic.ts';
-import { makeSource } from '../base/source.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { present, UsageError } from '../base/errors.ts';
+import { type Diagnostic, makeSource } from '../base/source.ts';
+import type { Program } from '../ir/program.ts';
+import { type Config, DEFAULT_CONFIG, readConfig } from '../languages/config.ts';
 import type { FolderFile, SourceReader } from '../languages/language.ts';
 import { createReport } from '../languages/report.ts';
-import { shellPath } from '../stores/usage-errors.ts';
-import { isErrno, isSystemError } from '../sys/errno.ts';
+import { shellPath } from '../stores/errors.ts';
+import { isErrno, isSystemError, tolerate } from '../sys/errors.ts';
 import { InvalidWorkflow } from './errors.ts';
 import type { Project } from './project.ts';
 
@@ -27,8 +29,8 @@ export function projectReader(project: Project): SourceReader {
     realPath,
     kindOf,
     text: (path) => readText(path, shown(path)),
-    optionalText: (path) => optionalText(path),
-    files: (folder) => filesIn(project, folder),
+    optionalText: (path) => tolerate(['ENOENT', 'ENOTDIR', 'EACCES', 'EISDIR'], null, () => readFileSync(path, 'utf8')),
+    files: (folder) => filesIn(folder, shown),
     folders: {
       work: cwd,
       project: realPath(exists ? dirname(meow) : cwd),
@@ -39,45 +41,68 @@ export function projectReader(project: Project): SourceReader {
   };
 }
 
+/** Calls `note` with the path and the text of every file that is compiled; the library of meow is left out. */
+export function notingReader(reader: SourceReader, note: (path: string, text: string) => void): SourceReader {
+  const library = join(packageFolder(), 'lib/');
+  const noted = <T extends string | null>(path: string, text: T): T => {
+    if (text !== null && !path.startsWith(library)) note(path, text);
+    return text;
+  };
+  return {
+    ...reader,
+    text: (path) => noted(path, reader.text(path)),
+    files: (folder) => reader.files(folder).map((file) => ({ ...file, text: () => noted(file.path, file.text()) })),
+  };
+}
+
+const SOURCES = 'sources';
+
+/** The hashes of the files that a Program is compiled from, as an attachment of it. */
+export function attachSources(sources: ReadonlyMap<string, string>): Program['attachments'] {
+  return { [SOURCES]: JSON.stringify(Object.fromEntries(sources)) };
+}
+
+/** The files that differ from what the Program was compiled from, or are gone; those of older runs are unknown. */
+export function changedSources({ attachments }: Program): readonly string[] {
+  const recorded = JSON.parse(attachments[SOURCES] ?? '{}') as Readonly<Record<string, string>>;
+  return Object.keys(recorded).filter((path) => hashNow(path) !== recorded[path]);
+}
+
+export function hashOf(text: string | Uint8Array): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function hashNow(path: string): string | null {
+  try {
+    return hashOf(readBytes(path, path));
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof InvalidWorkflow) return null;
+    throw error;
+  }
+}
+
 /** Folders that are searched for names that are not paths. */
 export function searchedFolders({ meow, shared }: Project): readonly string[] {
   return [...new Set([meow, shared])].flatMap((folder) => [join(folder, 'templates'), join(folder, 'workflows')]);
 }
 
-function filesIn(project: Project, folder: string): readonly FolderFile[] {
-  return readdirSync(folder)
-    .toSorted()
-    .flatMap((name) => {
-      const path = join(folder, name);
-      const stats = statSync(path, { throwIfNoEntry: false });
-      if (stats?.isFile() !== true) return [];
-      const isExecutable = (stats.mode & 0o111) !== 0;
-      return [{ name, path, isExecutable, bytes: stats.size, text: () => textOrNull(path, shownPath(project, path)) }];
-    });
+function filesIn(folder: string, shown: (path: string) => string): readonly FolderFile[] {
+  const names = readdirSync(folder).toSorted();
+  return names.flatMap((name) => {
+    const path = join(folder, name);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats?.isFile() !== true) return [];
+    const text = (): string | null => {
+      const bytes = readBytes(path, shown(path));
+      return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : null;
+    };
+    return [{ name, path, isExecutable: (stats.mode & 0o111) !== 0, bytes: stats.size, text }];
+  });
 }
 
-function textOrNull(path: string, file: string): string | null {
-  const bytes = readBytes(path, file);
-  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : null;
-}
-
-function optionalText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EISDIR')) return null;
-    throw error;
-  }
-}
-
+/** The path itself if it has none: reading it reports the reason. */
 function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    // Reading it reports why it cannot be read.
-    if (isSystemError(error)) return path;
-    throw error;
-  }
+  return tolerate('any', path, () => realpathSync(path));
 }
 
 /** What may not be looked at counts as a file: reading it says why. */
@@ -94,8 +119,8 @@ export function kindOf(path: string): 'file' | 'folder' | null {
 
 /** Where `bin/` and `lib/` are, seen from the bundle in `dist/` or from this source. */
 export function packageFolder(): string {
-  const [bundled, source] = ['..', '../..'].map((up) => resolve(import.meta.dirname, up)) as [string, string];
-  return kindOf(join(bundled, 'bin')) === null ? source : bundled;
+  const parent = dirname(import.meta.dirname);
+  return kindOf(join(parent, 'bin')) === null ? dirname(parent) : parent;
 }
 
 /** More than this is not even looked at; from 10 MB on it is the language that refuses, with a place. */
@@ -120,11 +145,11 @@ function readBytes(path: string, file: string): Buffer {
     return readFileSync(path);
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    throw new UsageError(`cannot read ${file} (${error.code})`, cureOf(error.code ?? '', file));
+    throw new UsageError(`cannot read ${file} (${error.code})`, cureOf(error.code, file));
   }
 }
 
-/** A file that is to hold text holds something else. Where it is a workflow's, it is a problem like all others of it. */
+/** A file that must be text contains something else. In a workflow it is reported like any other problem. */
 export class NotText extends InvalidWorkflow {
   /** Absolute. */
   readonly path: string;
@@ -143,11 +168,11 @@ function notUtf8(bytes: Buffer, path: string, file: string): NotText {
   const value = `0x${(bytes[offset] ?? 0).toString(16).toUpperCase().padStart(2, '0')}`;
   const mark = bytes.toString('latin1', 0, 2);
   const seems = mark === '\xFF\xFE' || mark === '\xFE\xFF' ? 'UTF-16' : 'LATIN1';
-  // As far as the line goes, with a mark in the place of what is wrong.
+  // Up to the end of the line, with a replacement character in the place of the wrong byte.
   const end = bytes.indexOf(0x0a, offset);
-  const decode = (to: number): string => new TextDecoder().decode(bytes.subarray(0, to));
+  const decode = (to?: number): string => new TextDecoder().decode(bytes.subarray(0, to));
   const from = decode(offset).length;
-  const report = createReport(makeSource(file, decode(end === -1 ? bytes.length : end)));
+  const report = createReport(makeSource(file, decode(end === -1 ? undefined : end)));
   report.error(
     'not-utf8',
     { from, to: from + 1 },
@@ -165,13 +190,12 @@ function cureOf(code: string, file: string): string {
 
 /** Its offset. No line end is ever a part of another character. */
 function firstBadByte(bytes: Buffer): number {
-  let start = 0;
-  for (;;) {
-    const end = bytes.indexOf(0x0a, start);
-    if (end === -1 || !isUtf8(bytes.subarray(start, end))) break;
-    start = end + 1;
+  let offset = 0;
+  for (let end = bytes.indexOf(0x0a); end !== -1 && isUtf8(bytes.subarray(offset, end)); ) {
+    offset = end + 1;
+    end = bytes.indexOf(0x0a, offset);
   }
-  for (let offset = start; ; ) {
+  for (;;) {
     const lead = bytes[offset] ?? 0;
     const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
     if (offset >= bytes.length || !isUtf8(bytes.subarray(offset, offset + length))) return offset;
@@ -186,4 +210,25 @@ export function shownPath({ cwd }: { readonly cwd: string }, path: string): stri
   if (!inside.startsWith('..')) return inside;
   const home = homedir();
   return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+}
+
+/** The configuration: that of the user, overridden by that of the project. */
+export interface Settings {
+  /** Defaults replace a file with errors. */
+  readonly config: Config;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+export function readSettings(project: Project): Settings {
+  let config = DEFAULT_CONFIG;
+  const diagnostics: Diagnostic[] = [];
+  for (const folder of new Set([project.shared, project.meow])) {
+    const path = join(folder, 'config.toml');
+    if (!existsSync(path)) continue;
+    const file = shownPath(project, path);
+    const read = readConfig({ file, text: readText(path, file), base: config });
+    diagnostics.push(...read.diagnostics);
+    config = read.config ?? config;
+  }
+  return { config, diagnostics };
 }

@@ -2,10 +2,10 @@
 // it takes less than a twentieth of the time, and once more before the run is released. It never shows what the journal
 // does not hold: it writes nothing while an append is in flight, and nothing after one that failed.
 
-import { UsageError } from '../base/usage-error.ts';
-import { isSystemError } from '../sys/errno.ts';
-import type { StateFile } from '../stores/state-file.ts';
-import { StateYaml, changedSteps } from '../view/state-yaml.ts';
+import { UsageError } from '../base/errors.ts';
+import { isSystemError } from '../sys/errors.ts';
+import type { StateFile } from '../sys/files.ts';
+import { changedSteps, StateYaml } from '../view/state-yaml.ts';
 import type { JournalRecord, LiveRun, RunObserver, RunState } from './observer.ts';
 
 const INTERVAL_MIN_MS = 200;
@@ -25,11 +25,10 @@ export class StateRefresh implements RunObserver {
   #run: LiveRun | null = null;
   #yaml: StateYaml | null = null;
   #dirty = false;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
   /** A write was due while the state was not durable. */
   #late = false;
-  #writing: Promise<void> = Promise.resolve();
-  #busy = false;
+  #writing: Promise<void> | null = null;
   #finished = false;
   #nextAt = 0;
   /** The first problem of the file, and whether it was reported. */
@@ -58,8 +57,7 @@ export class StateRefresh implements RunObserver {
   /** Resolves when the file shows everything that is durable. */
   async close(): Promise<void> {
     this.#finished = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    clearTimeout(this.#timer);
     await this.#writing;
     if (this.#dirty && this.#durable) await this.#refresh();
   }
@@ -69,10 +67,10 @@ export class StateRefresh implements RunObserver {
   }
 
   #schedule(): void {
-    if (this.#timer !== null || this.#busy || this.#late || this.#finished) return;
+    if (this.#timer !== undefined || this.#writing !== null || this.#late || this.#finished) return;
     const wait = Math.max(0, this.#nextAt - performance.now());
     this.#timer = setTimeout(() => {
-      this.#timer = null;
+      this.#timer = undefined;
       this.#late = !this.#durable;
       if (!this.#late) this.#begin();
     }, wait);
@@ -80,9 +78,8 @@ export class StateRefresh implements RunObserver {
 
   #begin(): void {
     this.#late = false;
-    this.#busy = true;
     this.#writing = this.#refresh().finally(() => {
-      this.#busy = false;
+      this.#writing = null;
       if (this.#dirty) this.#schedule();
     });
   }

@@ -1,27 +1,59 @@
 // Reads the output of a step from the run's files, for `meow logs` and other views.
 
+import { dirname } from 'node:path';
+
 import { storedStartOf } from '../drivers/agent/files.ts';
+import { EventsAsText } from '../drivers/agent/readers/events-as-text.ts';
+import { readerNamed } from '../drivers/agent/readers/named.ts';
 import { TRANSCRIPT } from '../drivers/agent/terminal/agent.ts';
 import { segmentNames } from '../drivers/agent/tmux/transcript-segments.ts';
-import { exitIn, stepPath } from '../drivers/step-folder.ts';
+import { exitIn, stepPrefixes } from '../drivers/step-folder.ts';
 import type { RunFiles } from '../engine/ports.ts';
-import type { RunState } from '../kernel/state.ts';
-import { effectId } from '../kernel/state.ts';
+import { effectId, type RunState } from '../kernel/state.ts';
+import { filledText } from '../view/status.ts';
+import type { Adapters } from './adapters.ts';
+import type { ReadRun } from './runs.ts';
 
 /**
- * The folder with the output of an attempt. A long-lived agent prints into a folder of its own, for all its steps since it
- * was started; an agent that is started for each prompt prints for its step.
+ * The paths of the output of an attempt, without the names of the files. A long-lived agent prints for all its steps since it was
+ * started; an agent that is started for each prompt prints for its step.
  */
-export async function outputFolder(files: RunFiles, state: RunState, step: string, attempt: number): Promise<string> {
-  const own = stepPath(step, attempt);
+export async function outputPrefix(files: RunFiles, state: RunState, step: string, attempt: number): Promise<string> {
+  const [flat, folder] = stepPrefixes(step, attempt);
+  for (const prefix of [flat, folder]) if (await hasOutput(files, prefix)) return prefix;
   const agent = state.steps.get(step)?.agent ?? null;
-  if (agent === null || (await files.list(own)).some(({ name }) => name === 'stdout')) return own;
-  return (await storedStartOf(files, agent, effectId(step, attempt)))?.inRun ?? own;
+  const start = agent === null ? null : await storedStartOf(files, agent, effectId(step, attempt));
+  return start === null ? flat : `${start.inRun}/`;
+}
+
+export async function hasOutput(files: RunFiles, prefix: string): Promise<boolean> {
+  return (
+    (await files.read(`${prefix}stdout`, 0, 0)) !== null || (await files.read(`${prefix}${TRANSCRIPT}`, 0, 0)) !== null
+  );
+}
+
+/** Shows the events of an agent without a terminal as text; null for other outputs, which are text. */
+export function eventsAsText(
+  { state, records }: Pick<ReadRun, 'state' | 'records'>,
+  { id, attempt, prefix }: { readonly id: string; readonly attempt: number; readonly prefix: string },
+  adapters: Adapters,
+): EventsAsText | null {
+  if (!stepPrefixes(id, attempt).includes(prefix)) return null;
+  const decisions = records.flatMap((record) => record.decisions);
+  const started = decisions.find(
+    (decision) => decision.kind === 'step-started' && decision.step === id && decision.attempt === attempt,
+  );
+  const effect = started?.kind === 'step-started' ? started.effect : null;
+  const agent = effect?.kind === 'prompt' ? state.agents.get(filledText(effect.agent)) : null;
+  const name = effect?.kind === 'turn' ? filledText(effect.adapter) : (agent?.info?.adapter ?? null);
+  const adapter = name === null ? null : adapters.find(name)?.adapter;
+  const reader = adapter?.headless ? readerNamed(adapter.headless.reader) : null;
+  return reader?.ok ? EventsAsText.of(reader.value) : null;
 }
 
 /** Whether the attempt's own shell has recorded its exit status. */
-export async function hasExited(files: RunFiles, folder: string): Promise<boolean> {
-  const status = await files.read(`${folder}/status`);
+export async function hasExited(files: RunFiles, prefix: string): Promise<boolean> {
+  const status = await files.read(`${prefix}status`);
   return exitIn(status === null ? null : Buffer.from(status).toString('utf8')) !== null;
 }
 
@@ -33,12 +65,12 @@ export type OutputPiece =
 /** Reads an output that may still grow. */
 export class OutputReader {
   readonly #files: RunFiles;
-  readonly #folder: string;
+  readonly #prefix: string;
   readonly #offsets = { stdout: 0, stderr: 0 };
 
-  constructor(files: RunFiles, folder: string) {
+  constructor(files: RunFiles, prefix: string) {
     this.#files = files;
-    this.#folder = folder;
+    this.#prefix = prefix;
   }
 
   /** How far it has been read. */
@@ -48,16 +80,17 @@ export class OutputReader {
 
   /** What was not read before, up to the present end. */
   async *fresh(): AsyncGenerator<OutputPiece> {
-    const names = (await this.#files.list(this.#folder)).map(({ name }) => name);
+    // Only a folder, of a long-lived agent, has segments. The folder of all steps may be large.
+    const isFolder = this.#prefix.endsWith('/');
+    const names = isFolder
+      ? (await this.#files.list(dirname(`${this.#prefix}stdout`))).map(({ name }) => name)
+      : ['stdout', 'stderr'];
     // A terminal shows both streams as one.
     yield* this.#freshIn('stdout', segmentNames(names, names.includes(TRANSCRIPT) ? TRANSCRIPT : 'stdout'));
     yield* this.#freshIn('stderr', segmentNames(names, 'stderr'));
   }
 
-  async *#freshIn(
-    stream: 'stdout' | 'stderr',
-    segments: readonly { readonly name: string; readonly at: number }[],
-  ): AsyncGenerator<OutputPiece> {
+  async *#freshIn(stream: 'stdout' | 'stderr', segments: ReturnType<typeof segmentNames>): AsyncGenerator<OutputPiece> {
     for (const [index, { name, at }] of segments.entries()) {
       const next = segments[index + 1];
       if (next !== undefined && next.at <= this.#offsets[stream]) continue;
@@ -66,7 +99,7 @@ export class OutputReader {
         this.#offsets[stream] = at;
       }
       for (;;) {
-        const bytes = await this.#files.read(`${this.#folder}/${name}`, this.#offsets[stream] - at, CHUNK_BYTES);
+        const bytes = await this.#files.read(`${this.#prefix}${name}`, this.#offsets[stream] - at, CHUNK_BYTES);
         if (bytes === null || bytes.length === 0) break;
         this.#offsets[stream] += bytes.length;
         yield { kind: 'bytes', stream, bytes };

@@ -4,11 +4,11 @@
 
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
-import { readJsonFile, writeJsonFile } from '../sys/json-file.ts';
-import type { Json } from '../base/json.ts';
-import { isJsonMap } from '../base/json.ts';
+
+import { isJsonMap, type Json } from '../base/json.ts';
 import { nudgeText } from '../ir/prompt-text.ts';
+import { tolerate, UNUSABLE } from '../sys/errors.ts';
+import { readJsonFile, writeJsonFile } from '../sys/files.ts';
 import { currentPrompt } from './agent-requests.ts';
 import type { RunContext } from './run-context.ts';
 
@@ -41,19 +41,13 @@ export async function replyToStop(context: RunContext, { agent, step, prompt }: 
 export function nextNudge(folder: string | null, step: string): number | null {
   if (folder === null) return 0;
   const path = join(dirname(folder), 'nudges.json');
-  try {
-    const count = readCount(path, step) + 1;
+  // One nudge too many does less harm than none.
+  return tolerate(UNUSABLE, 0, () => {
+    const stored = readJsonFile(path) as Json;
+    const last = isJsonMap(stored) && stored['step'] === step ? stored['count'] : 0;
+    const count = (typeof last === 'number' ? last : 0) + 1;
     writeJsonFile(path, { step, count });
     if (count > NUDGES_MAX) return null;
     return count <= IMMEDIATE ? 0 : Math.min(1_000 * 2 ** (count - IMMEDIATE - 1), DELAY_MAX_MS);
-  } catch (error) {
-    // One nudge too many does less harm than none.
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return 0;
-    throw error;
-  }
-}
-
-function readCount(path: string, step: string): number {
-  const stored = readJsonFile(path) as Json;
-  return isJsonMap(stored) && stored['step'] === step && typeof stored['count'] === 'number' ? stored['count'] : 0;
+  });
 }

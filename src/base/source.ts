@@ -1,6 +1,4 @@
-// A source text with positions. Parsers count offsets; people read lines and columns.
-
-import type { Span } from './diagnostic.ts';
+// A source text with positions, and the problems found in it. Parsers count offsets; people read lines and columns.
 
 export interface Source {
   /** Path as the user wrote it. */
@@ -57,8 +55,8 @@ export function excerptOf(source: Source, place: Place): { readonly text: string
 }
 
 function columnAt({ text, lineStarts, lastColumn: counted }: Source, line: number, offset: number): number {
-  const goesOn = counted.line === line && counted.offset <= offset;
-  const column = goesOn
+  const continues = counted.line === line && counted.offset <= offset;
+  const column = continues
     ? counted.column + countCharacters(text, counted.offset, offset)
     : 1 + countCharacters(text, lineStarts[line] ?? 0, offset);
   Object.assign(counted, { line, offset, column });
@@ -96,4 +94,34 @@ function countCharacters(text: string, from: number, to: number): number {
     if (unit < 0xdc00 || unit > 0xdfff) count += 1;
   }
   return count;
+}
+
+/** Diagnostics: an error or warning in an author's text, with its position and a fix. Data only; faces render it. */
+export interface Span {
+  /** Path as the user wrote it. */
+  readonly file: string;
+  /** Both count from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** Length of the underline in characters; at least 1, cut at the end of the line. */
+  readonly length: number;
+}
+
+export interface Diagnostic {
+  readonly severity: 'error' | 'warning';
+  /** Stable, kebab-case: `unknown-need`. */
+  readonly code: string;
+  readonly message: string;
+  readonly span: Span;
+  /** The source line without its line end; an excerpt if it is very long. */
+  readonly sourceLine: string;
+  /** The column where `sourceLine` starts: 1 unless it is an excerpt. */
+  readonly sourceColumn: number;
+  /** How to fix it, as a sentence; null if the message is enough. */
+  readonly hint: string | null;
+  readonly related: readonly { readonly message: string; readonly span: Span }[];
+}
+
+export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(({ severity }) => severity === 'error');
 }

@@ -2,19 +2,17 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
-import { nearest } from '../base/nearest.ts';
-import { UsageError } from '../base/usage-error.ts';
-import { addConversationCommands } from './conversation-commands.ts';
-import { EXIT, report } from './exit.ts';
-import { flushed, hasLostOutput, print } from './output.ts';
+import { UsageError } from '../base/errors.ts';
+import { nearest } from '../base/names.ts';
+import { addConversationCommands, addRunFlag, calls, examples } from './conversation-commands.ts';
+import { EXIT, exitOnUncaughtError, flushed, hasLostOutput, print, printLine, report } from './output.ts';
 import { lineWidth } from './terminal.ts';
+
+declare const MEOW_VERSION: string;
 
 /** Performs the command; resolves to the exit status. */
 export async function main(args: readonly string[]): Promise<number> {
-  process.on('uncaughtException', (error) => {
-    const status = report(error);
-    void flushed().then(() => process.exit(status));
-  });
+  exitOnUncaughtError();
   const status = await perform(args).catch(report);
   await flushed();
   return status === EXIT.done && hasLostOutput() ? EXIT.failed : status;
@@ -36,14 +34,14 @@ async function perform(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return EXIT.done;
-    const called = program.commands.find((command) => command.name() === first)?.name() ?? null;
+    const called = first !== undefined && namesOf(program).includes(first) ? first : null;
     throw refusalOf(error, called, called === null ? '' : await takenForFlag(called, args[1] ?? ''));
   }
   return status;
 }
 
 function requireCommand(program: Command, name: string): void {
-  const known = program.commands.map((command) => command.name());
+  const known = namesOf(program);
   if (known.includes(name)) return;
   const guess = nearest(name, known);
   throw new UsageError(
@@ -52,13 +50,15 @@ function requireCommand(program: Command, name: string): void {
   );
 }
 
+function namesOf(program: Command): readonly string[] {
+  return program.commands.flatMap((command) => [command.name(), ...command.aliases()]);
+}
+
 /** A hint, if an argument that looks like a flag is the id of a run. */
 async function takenForFlag(command: string, argument: string): Promise<string> {
   if (!argument.startsWith('-')) return '';
-  const [{ findProject }, { hasRun, storeOf }] = await Promise.all([
-    import('../app/project.ts'),
-    import('../app/runs.ts'),
-  ]);
+  const { findProject } = await import('../app/project.ts');
+  const { hasRun, storeOf } = await import('../app/runs.ts');
   if (!(await hasRun(storeOf(findProject()), argument))) return '';
   return `put an id that begins with - last, after --: meow ${command} -- ${argument} · `;
 }
@@ -82,11 +82,14 @@ function commandLine(answer: (status: number) => void): Command {
     .helpCommand(false)
     .configureOutput({ writeOut: print, writeErr: () => {} })
     .helpOption('-h, --help', 'show this help')
-    .configureHelp({ helpWidth: helpWidth(), subcommandTerm: (command) => `${command.name()} ${command.usage()}` })
+    .configureHelp({
+      helpWidth: Math.min(lineWidth(process.stdout), 100),
+      subcommandTerm: (command) => `${command.name()} ${command.usage()}`,
+    })
     .exitOverride()
     .addHelpText('after', PROGRAM_NOTES);
 
-  const command = (group: string, usage: string, description: string, notes: string): Command => {
+  const command = (group: string, usage: string, description: string, notes = ''): Command => {
     const [name = '', ...rest] = usage.split(' ');
     const made = program.command(name).description(description).helpGroup(group).addHelpText('after', notes);
     return made.usage(rest.join(' ')).allowExcessArguments(false).helpOption('-h, --help', 'show this help');
@@ -101,130 +104,104 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--dry-run', 'compile, check and print the steps; start nothing')
     .option('--language <name>', 'language of the workflow, if PATH does not tell')
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
+    .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
     .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
     .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean')
     .option('--resume <id>', 'resume a run; the same as: meow resume ID')
     .option('--workflow <file.yaml>', 'resume the run of this state file');
-  addRunFlags(run).action(async (path: string | undefined, options: object) => {
-    answer(await (await import('./commands/run.ts')).run(path ?? null, options));
-  });
+  addRunFlags(run).action(calls(answer, async () => (await import('./commands/run.ts')).run));
 
   const resume = command('Running', 'resume ID [FLAGS]', 'resume a run', RESUME_NOTES).argument('<id>');
-  addRunFlags(resume).action(async (id: string, options: object) => {
-    answer(await (await import('./commands/run.ts')).run(null, { ...options, resume: id }));
-  });
+  addRunFlags(resume).action(calls(answer, async () => (await import('./commands/run.ts')).resume));
 
   command('Running', 'stop ID [--force]', 'stop a run', STOP_NOTES)
     .argument('<id>')
     .option('--force', 'kill its commands at once instead of terminating them gracefully')
-    .action(async (id: string, options: object) => {
-      answer(await (await import('./commands/stop.ts')).stop(id, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/stop.ts')).stop));
 
   command(
     'Inspecting runs',
     'status [ID] [--watch] [--json]',
     "show a run's status (default: the most recently active run)",
-    STATUS_NOTES,
   )
+    .addHelpText(
+      'after',
+      examples('meow status', 'meow status wf-ab12cd34 --watch', 'meow status wf-ab12cd34 --json | jq .counts'),
+    )
     .argument('[id]')
     .option('--json', 'print one JSON object')
     .option('--watch', 'follow the run until it has ended')
-    .action(async (id: string | undefined, options: object) => {
-      answer(await (await import('./commands/status.ts')).status(id ?? null, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/status.ts')).status));
 
-  command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first', LIST_NOTES)
+  command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first')
+    .alias('ls')
+    .addHelpText('after', examples('meow list', 'meow list --status failed'))
     .option('--status <s>', 'only runs with this status')
     .option('--json', 'print a JSON array')
-    .action(async (options: object) => {
-      answer(await (await import('./commands/list.ts')).list(options));
-    });
+    .action(calls(answer, async () => (await import('./commands/list.ts')).list));
 
-  command('Inspecting runs', 'show ID [STEP] [--steps] [--json]', 'show a run or one of its steps in full', SHOW_NOTES)
-    .argument('<id>')
-    .argument('[step]')
+  command('Inspecting runs', 'show ID [STEP] [--steps] [--json]', 'show a run or one of its steps in full')
+    .addHelpText(
+      'after',
+      examples('meow show wf-ab12cd34', 'meow show wf-ab12cd34 build', 'meow show wf-ab12cd34 --steps'),
+    )
+    .arguments('<id> [step]')
     .option('--steps', 'show every step in full')
     .option('--json', 'print one JSON object')
-    .action(async (id: string, step: string | undefined, options: object) => {
-      answer(await (await import('./commands/show.ts')).show(id, step ?? null, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/show.ts')).show));
 
   command('Inspecting runs', 'trace ID [--follow] [--json]', 'show what happened, in order', TRACE_NOTES)
     .argument('<id>')
     .option('-f, --follow', 'follow the run until it has ended')
     .option('--json', 'print one JSON object per decision')
-    .action(async (id: string, options: object) => {
-      answer(await (await import('./commands/trace.ts')).trace(id, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/trace.ts')).trace));
 
-  command('Inspecting runs', 'agents [--workflow ID] [--json]', 'list agents and their steps', AGENTS_NOTES)
-    .option('--workflow <id>', 'only agents of this run')
+  addRunFlag(command('Inspecting runs', 'agents [--run ID] [--json]', 'list agents and their steps', AGENTS_NOTES))
     .option('--json', 'print a JSON array')
-    .action(async (options: object) => {
-      answer(await (await import('./commands/agents.ts')).agents(options));
-    });
+    .action(calls(answer, async () => (await import('./commands/agents.ts')).agents));
 
   command('Inspecting runs', 'attach ID AGENT [FLAGS]', "open an agent's terminal in this one", ATTACH_NOTES)
-    .argument('<id>')
-    .argument('<agent>')
+    .arguments('<id> <agent>')
     .option('-r, --read-only', 'watch without being able to type')
     .option('--print', 'print the tmux command instead of running it')
-    .action(async (id: string, agent: string, options: object) => {
-      answer(await (await import('./commands/attach.ts')).attach(id, agent, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/attach.ts')).attach));
 
-  command('Inspecting runs', 'logs ID STEP [--attempt N] [--follow]', "print a step's output", LOGS_NOTES)
-    .argument('<id>')
-    .argument('<step>')
+  command('Inspecting runs', 'logs ID [STEP] [--attempt N] [--follow] [--raw]', "print a step's output", LOGS_NOTES)
+    .arguments('<id> [step]')
     .option('--attempt <n>', 'attempt to print (default: the latest)', positive)
     .option('-f, --follow', 'follow the step until it has ended')
-    .action(async (id: string, step: string, options: object) => {
-      answer(await (await import('./commands/logs.ts')).logs(id, step, options));
-    });
+    .option('--raw', 'print the bytes as they are')
+    .action(calls(answer, async () => (await import('./commands/logs.ts')).logs));
 
-  command('Inspecting runs', 'why ID STEP', "explain a step's status", WHY_NOTES)
-    .argument('<id>')
-    .argument('<step>')
-    .action(async (id: string, step: string) => {
-      answer(await (await import('./commands/why.ts')).why(id, step));
-    });
+  command('Inspecting runs', 'why ID [STEP]', "explain a step's status")
+    .addHelpText('after', examples('meow why wf-ab12cd34 deploy'))
+    .arguments('<id> [step]')
+    .action(calls(answer, async () => (await import('./commands/show.ts')).why));
 
   command('Writing workflows', 'init [--template NAME]', 'create a .meow folder with an example', INIT_NOTES)
     .option('--template <name>', 'hello, work-loop, parallel, gate or recovery (default: hello)')
-    .action(async (options: object) => {
-      answer((await import('./commands/init.ts')).init(options));
-    });
+    .action(calls(answer, async () => (await import('./commands/init.ts')).init));
 
   command('Writing workflows', 'validate PATH… [--json]', 'check workflows and report every problem', VALIDATE_NOTES)
     .argument('<paths...>')
     .option('--json', 'print a JSON array')
-    .action(async (paths: readonly string[], options: object) => {
-      answer(await (await import('./commands/validate.ts')).validate(paths, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/validate.ts')).validate));
 
   command('Writing workflows', 'graph PATH|ID [--format F]', 'show the steps and their dependencies', GRAPH_NOTES)
     .argument('<path-or-id>')
     .option('--format <f>', 'text, mermaid, dot, svg or json (default: text)', graphFormat)
-    .action(async (what: string, options: object) => {
-      answer(await (await import('./commands/graph.ts')).graph(what, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/graph.ts')).graph));
 
   command('Setup and maintenance', 'adapter ACTION [ARGUMENT] [FLAGS]', 'manage agent adapters', ADAPTER_NOTES)
-    .argument('<action>')
-    .argument('[argument]')
+    .arguments('<action> [argument]')
     .option('--project', 'use the project folder instead of your home folder: install, remove')
     .option('--force', 'replace an adapter of the same name: install')
     .option('--json', 'print JSON: list, show')
-    .action(async (action: string, what: string | undefined, options: object) => {
-      answer((await import('./commands/adapter.ts')).adapter(action, what ?? null, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/adapter.ts')).adapter));
 
   command('Setup and maintenance', 'doctor [--json]', 'check that everything needed is installed', DOCTOR_NOTES)
     .option('--json', 'print a JSON array')
-    .action(async (options: object) => {
-      answer(await (await import('./commands/doctor.ts')).doctor(options));
-    });
+    .action(calls(answer, async () => (await import('./commands/doctor.ts')).doctor));
 
   command(
     'Setup and maintenance',
@@ -236,19 +213,19 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--force', 'also if work is lost; only for runs named on the command line')
     .option('--dry-run', 'print what would be removed')
     .option('--json', 'print a JSON array')
-    .action(async (runs: string[], options: object) => {
-      answer(await (await import('./commands/gc.ts')).gc(runs, options));
-    });
+    .action(calls(answer, async () => (await import('./commands/gc.ts')).gc));
 
   addConversationCommands(command, answer);
 
-  command('Other', 'help [COMMAND]', 'show help', '')
+  command('Other', 'help [COMMAND]', 'show help')
     .argument('[command]')
     .action((name: string | undefined) => {
       if (name === undefined) return program.outputHelp();
       requireCommand(program, name);
-      program.commands.find((candidate) => candidate.name() === name)?.outputHelp();
+      program.commands.find((one) => one.name() === name || one.aliases().includes(name))?.outputHelp();
     });
+
+  command('Other', 'version', 'print the version').action(() => printLine(MEOW_VERSION));
 
   return program;
 }
@@ -260,7 +237,7 @@ function addRunFlags(command: Command): Command {
     command.addOption(option.argParser(parse));
   };
   command
-    .option('--detach', 'print the id and return; the run continues in the background')
+    .option('-d, --detach', 'print the id and return; the run continues in the background')
     .option('--json', "print one JSON object per decision, and a last one for the run's end")
     .option('--only-pending', 'when resuming: do not retry failed steps')
     .option('--no-wait', 'pause with exit code 3 when the run waits for a person');
@@ -268,6 +245,12 @@ function addRunFlags(command: Command): Command {
   limit('--budget-tokens <n>', 'tokens', positive);
   limit('--max-agents <n>', 'concurrent turns (default: the number of cores, at least 4)', positive);
   limit('--max-transitions <n>', 'transitions of a state machine (default: 1000)', positive);
+  const growth = (flags: string, description: string): void => {
+    const option = new Option(flags, description).helpGroup('Limits; a step that would exceed one fails');
+    command.addOption(option.argParser(positive));
+  };
+  growth('--max-depth <n>', 'nested expansions (default: max_expansion_depth of the configuration)');
+  growth('--max-steps <n>', 'steps of the run (default: max_total_steps of the configuration)');
   command.addOption(new Option('--as-engine').hideHelp());
   return command;
 }
@@ -292,10 +275,6 @@ function amount(text: string): number {
     throw new InvalidArgumentError('It must be an amount above 0.');
   }
   return value;
-}
-
-function helpWidth(): number {
-  return Math.min(lineWidth(process.stdout), 100);
 }
 
 const PROGRAM_NOTES = `
@@ -323,7 +302,7 @@ Ctrl-C kills its commands. Either way the run can be resumed.
 Examples:
   meow run hello
   meow run deploy.meow.toml --var env=staging --var replicas=3
-  meow run ci.meow.toml#nightly --detach
+  meow run ci.meow.toml#nightly -d
   meow run deploy.meow.toml --dry-run --var env=staging
 
 Exit code: 0 done, 1 failed or invalid workflow, 2 wrong usage, 3 paused, 130 or 143 stopped by a
@@ -333,11 +312,13 @@ signal.
 const RESUME_NOTES = `
 Finished steps do not run again. If a command is still running, meow waits for it. If it finished while
 there was no engine, its result counts. Only a lost command runs again, as a new attempt. Failed steps
-are retried unless you pass --only-pending. A run that is done cannot be resumed.
+are retried unless you pass --only-pending. Limits are those of the flags and the configuration of now.
+A run that is done cannot be resumed.
 
 Examples:
   meow resume wf-ab12cd34
   meow resume wf-ab12cd34 --only-pending
+  meow resume wf-ab12cd34 --max-steps 20000
   meow resume wf-ab12cd34 --detach
 `;
 
@@ -351,26 +332,6 @@ Examples:
   meow stop wf-ab12cd34 --force
 `;
 
-const STATUS_NOTES = `
-Examples:
-  meow status
-  meow status wf-ab12cd34 --watch
-  meow status wf-ab12cd34 --json | jq .counts
-`;
-
-const LIST_NOTES = `
-Examples:
-  meow list
-  meow list --status failed
-`;
-
-const SHOW_NOTES = `
-Examples:
-  meow show wf-ab12cd34
-  meow show wf-ab12cd34 build
-  meow show wf-ab12cd34 --steps
-`;
-
 const TRACE_NOTES = `
 Examples:
   meow trace wf-ab12cd34
@@ -380,12 +341,12 @@ Examples:
 
 const AGENTS_NOTES = `
 Lists the agents of unfinished runs, and agents that are still running although their run has ended.
-With --workflow: all agents of one run. An agent is starting, active (it works on a step), idle, stopped
+With --run: all agents of one run. An agent is starting, active (it works on a step), idle, stopped
 (it was ended, or has no terminal and its run has ended) or gone.
 
 Examples:
   meow agents
-  meow agents --workflow wf-ab12cd34 --json
+  meow agents --run wf-ab12cd34 --json
 `;
 
 const ATTACH_NOTES = `
@@ -398,17 +359,14 @@ Examples:
 `;
 
 const LOGS_NOTES = `
-The step's stdout goes to stdout, its stderr to stderr.
+The step's stdout goes to stdout, its stderr to stderr. Without STEP: the failed step, else a running one, else
+the last. Of an agent without a terminal its messages are shown; on a terminal, control characters are shown as
+text. --raw prints the bytes.
 
 Examples:
   meow logs wf-ab12cd34 build
   meow logs wf-ab12cd34 build --attempt 1
   meow logs wf-ab12cd34 build --follow
-`;
-
-const WHY_NOTES = `
-Examples:
-  meow why wf-ab12cd34 deploy
 `;
 
 const INIT_NOTES = `
@@ -422,7 +380,7 @@ Examples:
 
 const VALIDATE_NOTES = `
 Prints every problem as PATH:LINE:COLUMN: error|warning CODE: message, with the line and a hint.
-Exit code: 1 if there is an error, otherwise 0.
+Exit code: 1 if there is an error, 2 if a file is missing and the others have no error, otherwise 0.
 
 Examples:
   meow validate deploy.meow.toml

@@ -1,54 +1,65 @@
 // The commands that agents, steps and people use to communicate with runs: their flags and their help. The commands for
 // agents are performed by agent.ts, which must start fast and parses flags itself; here is only their help.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 
 /** Creates a command from its group, usage, description and help notes. */
-type Make = (group: string, usage: string, description: string, notes: string) => Command;
+type Make = (group: string, usage: string, description: string, notes?: string) => Command;
 
 const AGENTS = 'For agents and steps';
 const PEOPLE = 'Approvals and questions';
 
+/** Help notes that are only examples. */
+export function examples(...commands: readonly string[]): string {
+  return `\nExamples:\n${commands.map((command) => `  ${command}\n`).join('')}`;
+}
+
+/** An action that loads its command, calls it with what commander passes, and gives the exit status to `answer`. */
+export function calls<A extends readonly unknown[]>(
+  answer: (status: number) => void,
+  load: () => Promise<(...args: A) => number | Promise<number>>,
+): (...args: A) => Promise<void> {
+  return async (...args) => answer(await (await load())(...args));
+}
+
+/** `--run`, and its older name. */
+export function addRunFlag(command: Command): Command {
+  return command
+    .addOption(new Option('--run <id>', 'only this run').conflicts('workflow'))
+    .addOption(new Option('--workflow <id>').hideHelp());
+}
+
 /** `answer` receives the exit status of the command. */
 export function addConversationCommands(command: Make, answer: (status: number) => void): void {
-  command(PEOPLE, 'gates [--workflow ID] [--json]', 'list open gates', GATES_NOTES)
-    .option('--workflow <id>', 'only gates of this run')
+  addRunFlag(command(PEOPLE, 'gates [--run ID] [--json]', 'list open gates'))
+    .addHelpText('after', examples('meow gates', 'meow gates --run wf-ab12cd34 --json'))
     .option('--json', 'print a JSON array')
-    .action(async (options: object) => {
-      answer(await (await import('./commands/gates.ts')).gates(options));
-    });
+    .action(calls(answer, async () => (await import('./commands/gates.ts')).gates));
 
-  command(PEOPLE, 'approve ID GATE [--notes TEXT]', 'approve a gate', DECIDE_NOTES)
-    .argument('<id>')
-    .argument('<gate>')
+  command(PEOPLE, 'approve ID [GATE] [--notes TEXT]', 'approve a gate', DECIDE_NOTES)
+    .arguments('<id> [gate]')
     .option('--notes <text>', 'passed to the workflow')
     .option('--as <name>', 'who decides (default: your user name)')
-    .action(async (id: string, gate: string, options: object) => {
-      answer(await (await import('./commands/decide-gate.ts')).approve(id, gate, options));
-    });
+    .option('--sign [keyfile]', SIGN)
+    .action(calls(answer, async () => (await import('./commands/gates.ts')).approve));
 
-  command(PEOPLE, 'reject ID GATE [--reason TEXT]', 'reject a gate', DECIDE_NOTES)
-    .argument('<id>')
-    .argument('<gate>')
+  command(PEOPLE, 'reject ID [GATE] [--reason TEXT]', 'reject a gate', DECIDE_NOTES)
+    .arguments('<id> [gate]')
     .option('--reason <text>', 'passed to the workflow')
     .option('--as <name>', 'who decides (default: your user name)')
-    .action(async (id: string, gate: string, options: object) => {
-      answer(await (await import('./commands/decide-gate.ts')).reject(id, gate, options));
-    });
+    .option('--sign [keyfile]', SIGN)
+    .action(calls(answer, async () => (await import('./commands/gates.ts')).reject));
 
   command(PEOPLE, 'answer ID [GATE] TEXT', 'answer a question of a run', ANSWER_NOTES)
-    .argument('<id>')
-    .argument('<gate-or-text>')
-    .argument('[text]')
+    .arguments('<id> <gate-or-text> [text]')
     .option('--as <name>', 'who answers (default: your user name)')
-    .action(async (id: string, first: string, second: string | undefined, options: object) => {
-      const [gate, text] = second === undefined ? [null, first] : [first, second];
-      answer(await (await import('./commands/decide-gate.ts')).answerGate(id, gate, text, options));
-    });
+    .option('--sign [keyfile]', SIGN)
+    .action(calls(answer, async () => (await import('./commands/gates.ts')).answer));
 
   command(AGENTS, 'done [--output K=V]… [--json JSON] [--notes TEXT]', 'report a step as done', DONE_NOTES)
     .option('--output <k=v>', 'an output of the step; may be repeated')
-    .option('--json <json>', 'outputs as one JSON object')
+    .option('--json <json>', 'outputs as one JSON object; also --output-json')
+    .addOption(new Option('--output-json <json>').hideHelp())
     .option('--notes <text>', 'stored with the step and shown');
 
   command(AGENTS, 'prime [--format prompt|json|hook]', "print the agent's current prompt", PRIME_NOTES).option(
@@ -56,10 +67,9 @@ export function addConversationCommands(command: Make, answer: (status: number) 
     'prompt, json or hook (default: prompt)',
   );
 
-  command(AGENTS, 'session-id [--agent NAME]', "print the id of an agent's session", SESSION_NOTES).option(
-    '--agent <name>',
-    'default: the calling agent',
-  );
+  command(AGENTS, 'session-id [--agent NAME]', "print the id of an agent's session")
+    .addHelpText('after', examples('meow session-id', 'meow session-id --agent worker-1'))
+    .option('--agent <name>', 'default: the calling agent');
 
   command(AGENTS, 'event TYPE [--data K=V]…', 'emit an event', EVENT_NOTES)
     .argument('<type>')
@@ -78,13 +88,14 @@ export function addConversationCommands(command: Make, answer: (status: number) 
 
   command(
     AGENTS,
-    'await-approval GATE [--timeout D] [--prompt TEXT]',
+    'await-approval GATE [--timeout D] [--prompt TEXT] [--approver NAME]…',
     'open a gate and wait for the decision',
     AWAIT_APPROVAL_NOTES,
   )
     .argument('<gate>')
     .option('--timeout <d>', 'maximum wait: 30s, 5m, 24h')
-    .option('--prompt <text>', 'the question; meow gates shows it');
+    .option('--prompt <text>', 'the question; meow gates shows it')
+    .option('--approver <name>', 'only NAME, agent:NAME or ssh:NAME may decide; may be repeated');
 
   command(AGENTS, 'mcp [FLAGS]', 'serve these commands as MCP tools', MCP_NOTES)
     .option('--agent <name>', 'the agent (default: MEOW_AGENT)')
@@ -93,16 +104,15 @@ export function addConversationCommands(command: Make, answer: (status: number) 
     .option('--inbox <folder>', 'inbox of the run (default: MEOW_INBOX)');
 }
 
-const GATES_NOTES = `
-Examples:
-  meow gates
-  meow gates --workflow wf-ab12cd34 --json
-`;
+const SIGN = 'sign with an SSH key (default: that of git, of the ssh-agent, or ~/.ssh/id_ed25519)';
 
 const DECIDE_NOTES = `
 The first decision counts: repeating it has no effect, and a different one is refused (exit code 2). You
 can decide a gate before it opens. If the run has no engine, the decision takes effect when the run is
 resumed.
+
+Only people decide: inside of a run, the command is refused (exit code 2), unless the gate lists the agent
+that calls it. A decision is proven with your key, ~/.meow/decision.key, or signed with --sign.
 
 Examples:
   meow approve wf-ab12cd34 review --notes "looks good"
@@ -132,12 +142,6 @@ Prints the prompt again if the agent has stopped before it was done. Prints noth
 has just reported, or talks with a person. Made for a hook that runs when an agent stops: outside of a
 run it prints nothing and exits with 0. With --format hook it prints the reply that makes the agent
 continue.
-`;
-
-const SESSION_NOTES = `
-Examples:
-  meow session-id
-  meow session-id --agent worker-1
 `;
 
 const EVENT_NOTES = `
@@ -170,9 +174,13 @@ const AWAIT_APPROVAL_NOTES = `
 Prints the notes, the reason or the answer. Exit code: 0 approved, 1 rejected, 2 an error or the run is
 ending, 3 timed out.
 
+Any person may decide. With --approver, only those that it names: a person, an agent of the run
+(agent:NAME), or somebody who signs with an SSH key (ssh:NAME).
+
 Examples:
   meow await-approval review
   meow await-approval review --timeout 24h --prompt "Is the plan good enough to begin?"
+  meow await-approval release --approver ada --approver grace
 `;
 
 const MCP_NOTES = `

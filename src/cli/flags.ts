@@ -1,8 +1,8 @@
 // Parses the arguments of commands that must start fast. Their help is in conversation-commands.ts; a test keeps the two in
 // step.
 
-import { nearest } from '../base/nearest.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { UsageError } from '../base/errors.ts';
+import { nearest } from '../base/names.ts';
 
 export interface FlagList {
   /** For messages: `GATE`. */
@@ -10,6 +10,15 @@ export interface FlagList {
   /** Without dashes. Each may be repeated; a command that needs one value takes the last. */
   readonly values: readonly string[];
   readonly switches: readonly string[];
+}
+
+/** Switches as commander passes them to the other commands: true or absent. */
+export type Switches<K extends string> = Readonly<Partial<Record<K, true>>>;
+
+/** A run that a command is limited to, by `--run` or its older name. */
+export interface RunChoice {
+  readonly run?: string;
+  readonly workflow?: string;
 }
 
 export interface Given {

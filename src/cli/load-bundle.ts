@@ -54,7 +54,7 @@ function saveOnExit(script: Script, path: string): void {
       const unfinished = `${path}.${process.pid}`;
       writeFileSync(unfinished, script.createCachedData(), { mode: 0o600 });
       renameSync(unfinished, path);
-      removeOthers(folder);
+      removeOtherBuilds(folder);
     } catch (error) {
       // Without a cache meow only starts more slowly.
       if (!isSystemError(error)) throw error;
@@ -62,8 +62,7 @@ function saveOnExit(script: Script, path: string): void {
   });
 }
 
-/** Deletes the caches of other builds. */
-function removeOthers(folder: string): void {
+function removeOtherBuilds(folder: string): void {
   const parent = dirname(folder);
   for (const name of readdirSync(parent)) {
     if (join(parent, name) !== folder) rmSync(join(parent, name), { recursive: true, force: true });

@@ -9,16 +9,12 @@ declare const MEOW_VERSION: string;
 const args = process.argv.slice(2);
 const FOR_AGENTS = ['done', 'prime', 'session-id', 'event', 'await-event', 'step-status', 'await-approval', 'mcp'];
 
-if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
+if (args.length === 1 && ['version', '--version', '-V'].includes(args[0] ?? '')) {
   process.stdout.write(`${MEOW_VERSION}\n`);
-} else if (args[0] === 'sim-agent') {
+} else if (args[0] === 'sim-agent' || args[0] === 'sim-turn') {
   // The simulated agent: a separate program, not a command for people.
-  void import('../sim/main.ts').then(({ main }) => {
-    process.exitCode = main(args.slice(1));
-  });
-} else if (args[0] === 'sim-turn') {
-  void import('../sim/main.ts').then(async ({ mainOfTurn }) => {
-    process.exitCode = await mainOfTurn(args.slice(1));
+  void import('../sim/main.ts').then(async ({ main, mainOfTurn }) => {
+    process.exitCode = await (args[0] === 'sim-turn' ? mainOfTurn : main)(args.slice(1));
   });
 } else if (FOR_AGENTS.includes(args[0] ?? '') && !args.includes('--help') && !args.includes('-h')) {
   run('agent');

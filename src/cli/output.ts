@@ -1,12 +1,13 @@
 // The only file that prints. If the reader of stdout is gone (`meow run … | head -1`), output is dropped and the command
-// continues. If a file cannot take more output, the command warns and fails, unless its output only toleratesLoss a run.
+// continues. If a file cannot take more output, the command warns and fails, unless its output only accompanies a run.
 // Writing takes longer than a small step, so lines in quick succession are written together a moment later. No output is
 // lost when the program exits, and stderr never overtakes stdout.
 
 import { fstatSync, writeSync } from 'node:fs';
 
-import { isErrno } from '../sys/errno.ts';
-import { describeErrno } from '../app/errors.ts';
+import { DiskFailure, InvalidWorkflow } from '../app/errors.ts';
+import { UsageError } from '../base/errors.ts';
+import { cureOfErrno, describeErrno, type ErrnoError, EXHAUSTED, isErrno } from '../sys/errors.ts';
 
 /** Writes a text to stdout. */
 export function print(text: string): void {
@@ -54,7 +55,7 @@ export function isOutputClosed(): boolean {
   return closed.has(process.stdout);
 }
 
-/** From now on the output only toleratesLoss a run; losing it does not change the exit code. */
+/** From now on the output only accompanies a run; losing it does not change the exit code. */
 export function tolerateLostOutput(): void {
   toleratesLoss = true;
 }
@@ -104,17 +105,14 @@ function write(stream: Output, what: string | Uint8Array, done: () => void = () 
     stream.write(what, () => done());
     return;
   }
+  const bytes = Buffer.from(what);
   try {
-    writeWhole(stream.fd, Buffer.from(what));
+    // A disk that is almost full writes only a part, which Node's stream would take for the whole.
+    for (let written = 0; written < bytes.length; ) written += writeSync(stream.fd, bytes, written);
   } catch (error) {
     refused(stream, error);
   }
   done();
-}
-
-/** A disk that is almost full writes only a part, which Node's stream would take for the whole. */
-function writeWhole(fd: number, bytes: Buffer): void {
-  for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written);
 }
 
 function kindOf(stream: Output): 'file' | 'stream' {
@@ -136,4 +134,69 @@ function refused(stream: Output, error: unknown): void {
   lost = true;
   const note = toleratesLoss ? '; the run continues' : '';
   warn(`meow: cannot write the output: ${describeErrno(error.code)} (${error.code})${note}`);
+}
+
+// Exit codes, and the messages for errors. Both depend on whose fault the error is.
+
+declare const MEOW_VERSION: string;
+
+export const EXIT = {
+  done: 0,
+  /** The run failed, or the workflow is invalid. */
+  failed: 1,
+  usage: 2,
+  /** Paused, held, or waiting for a person. */
+  paused: 3,
+  bug: 70,
+} as const;
+
+/** Prints the error and its hint; returns the exit code. */
+export function report(error: unknown): number {
+  if (error instanceof UsageError || error instanceof InvalidWorkflow) {
+    warn(`meow: ${error.message}`);
+    if (error.hint !== null) warn(`  ${error.hint}`);
+    if (error instanceof DiskFailure) return EXIT.paused;
+    return error instanceof UsageError ? EXIT.usage : EXIT.failed;
+  }
+  if (isErrno(error, ...EXHAUSTED, 'ENOSPC', 'EDQUOT')) return reportShortage(error);
+  reportBug(error);
+  return EXIT.bug;
+}
+
+/** Reports an error that nobody caught, and exits once everything is written. */
+export function exitOnUncaughtError(): void {
+  process.on('uncaughtException', (error) => {
+    const status = report(error);
+    void flushed().then(() => process.exit(status));
+  });
+}
+
+/** Sets the run that a bug report names. */
+export function workingOn(runId: string | null): void {
+  heldRun = runId;
+}
+
+let heldRun: string | null = null;
+
+/** The system has no room for what meow must do. */
+function reportShortage({ code, message }: ErrnoError): number {
+  const why = `${describeErrno(code)} (${message})`;
+  warn(heldRun === null ? `meow: ${why}` : `meow: run ${heldRun} is held: ${why}`);
+  warn(`  ${cureOfErrno(code)}`);
+  if (heldRun !== null)
+    warn(`  its journal is complete, and nothing more is started; resume it: meow resume ${heldRun}`);
+  return heldRun === null ? EXIT.usage : EXIT.paused;
+}
+
+function reportBug(error: unknown): void {
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  warn('meow: this is a bug in meow, not in your workflow');
+  if (heldRun !== null) {
+    warn(`  run ${heldRun} is held: its journal is complete, and nothing more is started`);
+    warn(`  resume it: meow resume ${heldRun}`);
+  }
+  const about = `meow ${MEOW_VERSION}, node ${process.version}, ${process.platform}-${process.arch}`;
+  warn('  please report it with the lines below and what you did:');
+  warn(`  ${about}${heldRun === null ? '' : `, run ${heldRun}`}`);
+  warn(what.replaceAll(/^/gm, '  '));
 }

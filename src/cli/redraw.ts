@@ -2,6 +2,7 @@
 // runs. The cursor is hidden meanwhile and restored at the end, also if the process is suspended or crashes.
 
 import type { WriteStream } from 'node:tty';
+import { stripVTControlCharacters } from 'node:util';
 
 import { widthOf } from '../view/row.ts';
 import { print, printNow } from './output.ts';
@@ -24,6 +25,8 @@ export class Redraw {
   readonly #terminal: WriteStream;
   /** The last drawn lines, without colours. */
   #drawn: readonly string[] = [];
+  /** Rows of earlier pictures that scrolled away when the terminal became smaller. A larger one shows them again. */
+  #hidden = 0;
   #drawnAt = 0;
   #timer: NodeJS.Timeout | null = null;
   /** A redraw was due, but the picture was not settled. */
@@ -83,19 +86,16 @@ export class Redraw {
   }
 
   #put(lines: readonly string[]): void {
-    const up = this.#rowsDrawn();
+    const { columns, rows } = terminalSize(this.#terminal);
+    // A narrower terminal has wrapped the lines.
+    const taken = this.#drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0);
+    const up = Math.min(taken + this.#hidden, rows - 1);
+    this.#hidden += taken - up;
     const lead = up === 0 ? '\r' : `\r\x1b[${up}A`;
     // Line by line, and the rest below at the end: erasing from the top clears the screen, and terminals like tmux keep
     // the cleared lines in their scrollback.
     print(`${lead}${lines.map((line) => `${line}\x1b[K\n`).join('')}\x1b[J`);
-    this.#drawn = lines.map(withoutColours);
-  }
-
-  /** Rows that the last picture takes now: a narrower terminal has wrapped its lines. */
-  #rowsDrawn(): number {
-    const { columns, rows } = terminalSize(this.#terminal);
-    const taken = this.#drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0);
-    return Math.min(taken, rows - 1);
+    this.#drawn = lines.map((line) => stripVTControlCharacters(line));
   }
 
   readonly #resized = (): void => this.changed();
@@ -105,6 +105,7 @@ export class Redraw {
     this.#timer = null;
     // The shell writes below the picture, so a new picture starts.
     this.#drawn = [];
+    this.#hidden = 0;
     printNow(SHOW_CURSOR);
     process.kill(process.pid, 'SIGSTOP');
   };
@@ -119,8 +120,3 @@ export class Redraw {
 
 const HIDE_CURSOR = '\x1b[?25l';
 const SHOW_CURSOR = '\x1b[?25h';
-
-function withoutColours(line: string): string {
-  // eslint-disable-next-line no-control-regex -- colours are control sequences
-  return line.replaceAll(/\x1b\[[0-9;]*m/g, '');
-}

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+
 import { lineWidth, terminalSize } from './terminal.ts';
 
 test.each([

@@ -3,14 +3,16 @@
 
 import pc from 'picocolors';
 
-import type { Palette } from '../view/palette.ts';
-import { plainPalette } from '../view/palette.ts';
-import { padTo, widthOf } from '../view/row.ts';
+import type { Diagnostic } from '../base/source.ts';
+import { countText, renderDiagnostic } from '../view/diagnostics.ts';
+import { padTo, type Palette, plainPalette, widthOf } from '../view/row.ts';
+import { warn } from './output.ts';
 
-/** Colours only on terminals, and not with NO_COLOR. */
+/** Colours only on terminals, and not with NO_COLOR; FORCE_COLOR overrides both, as in Node. */
 export function paletteFor(stream: { readonly isTTY?: boolean }): Palette {
-  const { NO_COLOR, TERM } = process.env;
-  const wanted = stream.isTTY === true && (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb';
+  const { FORCE_COLOR = '', NO_COLOR = '', TERM } = process.env;
+  const byDefault = stream.isTTY === true && NO_COLOR === '' && TERM !== 'dumb';
+  const wanted = FORCE_COLOR === '' ? byDefault : FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
   return wanted ? pc.createColors(true) : plainPalette;
 }
 
@@ -46,4 +48,10 @@ export function inColumns(head: readonly string[], rows: readonly (readonly stri
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** Prints all of them on stderr, and their number. */
+export function printDiagnostics(diagnostics: readonly Diagnostic[], palette: Palette): void {
+  for (const diagnostic of diagnostics) warn(renderDiagnostic(diagnostic, palette));
+  if (diagnostics.length > 0) warn(countText(diagnostics));
 }

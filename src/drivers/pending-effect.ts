@@ -1,48 +1,35 @@
 // An effect in flight: its stops, verdicts and conclusion as promises, and the callbacks to answer.
 
-import type { Answer, DialogVerdict, StopHow } from '../engine/ports.ts';
+import type { Answer, DialogVerdict, Note, StopHow } from '../engine/ports.ts';
 import type { Outcome } from '../ir/effect.ts';
-import { crash } from '../sys/throw-uncaught.ts';
+import { crash } from '../sys/errors.ts';
 
 export class PendingEffect {
   readonly answers: Answer[];
+  readonly #stop = deferred<StopHow>();
+  readonly #force = deferred<void>();
+  readonly #conclusion = deferred<null>();
   /** The first stop. */
-  readonly stopped: Promise<StopHow>;
+  readonly stopped = this.#stop.promise;
   /** The first stop without grace. */
-  readonly forced: Promise<void>;
-  readonly concluded: Promise<null>;
-  #stopped = false;
-  #tellStopped: (how: StopHow) => void = () => undefined;
-  #tellForced: () => void = () => undefined;
-  #tellConcluded: (nothing: null) => void = () => undefined;
+  readonly forced = this.#force.promise;
+  readonly concluded = this.#conclusion.promise;
+  isStopped = false;
   #verdict: DialogVerdict | null = null;
   #tellVerdict: ((verdict: DialogVerdict) => void) | null = null;
 
   constructor(answer: Answer) {
     this.answers = [answer];
-    this.stopped = new Promise((resolve) => {
-      this.#tellStopped = resolve;
-    });
-    this.forced = new Promise((resolve) => {
-      this.#tellForced = resolve;
-    });
-    this.concluded = new Promise((resolve) => {
-      this.#tellConcluded = resolve;
-    });
-  }
-
-  get isStopped(): boolean {
-    return this.#stopped;
   }
 
   stop(how: StopHow): void {
-    this.#stopped = true;
-    this.#tellStopped(how);
-    if (how.force) this.#tellForced();
+    this.isStopped = true;
+    this.#stop.resolve(how);
+    if (how.force) this.#force.resolve();
   }
 
   conclude(): void {
-    this.#tellConcluded(null);
+    this.#conclusion.resolve(null);
   }
 
   decide(verdict: DialogVerdict): void {
@@ -66,19 +53,19 @@ export class PendingEffects {
   }
 
   /** Performs the effect and answers. A second request meanwhile gets the same answer. An exception ends the engine. */
-  ask(effectId: string, answer: Answer, perform: (asked: PendingEffect) => Promise<Outcome>): void {
+  ask(effectId: string, answer: Answer, perform: (pending: PendingEffect) => Promise<Outcome>): void {
     const known = this.#open.get(effectId);
     if (known !== undefined) {
       known.answers.push(answer);
       return;
     }
-    const asked = new PendingEffect(answer);
-    this.#open.set(effectId, asked);
+    const pending = new PendingEffect(answer);
+    this.#open.set(effectId, pending);
     const answered = async (): Promise<void> => {
       await soon();
-      const outcome = await perform(asked);
+      const outcome = await perform(pending);
       this.#open.delete(effectId);
-      for (const each of asked.answers) each(outcome);
+      for (const each of pending.answers) each(outcome);
     };
     answered().catch(crash);
   }
@@ -90,3 +77,15 @@ export function soon(): Promise<void> {
     setImmediate(resolve);
   });
 }
+
+/** A promise, and the function that resolves it. */
+export function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** For callers that want no progress reports. */
+export const ignoreProgress: Note = () => Promise.resolve();

@@ -2,21 +2,15 @@
 
 import { open } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { assert } from '../base/assert.ts';
-import type { Json } from '../base/json.ts';
-import { readJsonText } from '../base/json-text.ts';
-import { err, ok } from '../base/result.ts';
-import type { Result } from '../base/result.ts';
+
+import { assert, err, ok, type Result } from '../base/errors.ts';
+import { type Json, jsonErrorPosition, readJsonText } from '../base/json.ts';
 import type { Answer, Driver, RunFiles } from '../engine/ports.ts';
-import { success } from '../ir/effect.ts';
-import type { Effect, Outcome, ReadSpec } from '../ir/effect.ts';
-import { failure } from '../ir/failure.ts';
+import { type Effect, type Outcome, type ReadSpec, success } from '../ir/effect.ts';
 import type { FilledText } from '../ir/text.ts';
-import { PendingEffect, soon } from './pending-effect.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
-import { crash } from '../sys/throw-uncaught.ts';
-import { jsonErrorPosition } from './json-error-position.ts';
-import { resolveText } from './resolve-text.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errors.ts';
+import { failed, resolveText } from './outputs.ts';
+import { PendingEffects } from './pending-effect.ts';
 
 export interface ReadDriverOptions {
   readonly files: RunFiles;
@@ -27,41 +21,23 @@ export interface ReadDriverOptions {
 const BYTES_MAX = 64 * 1024 * 1024;
 
 export function readDriver(options: ReadDriverOptions): Driver {
-  const asked = new Map<string, PendingEffect>();
-  const ask = (effect: Effect, answer: Answer): void => {
-    const { id, spec } = effect;
+  const pending = new PendingEffects();
+  const ask = ({ id, spec }: Effect, answer: Answer): void => {
     assert(spec.kind === 'read', `nothing to read: ${id} is a ${spec.kind}`);
-    const known = asked.get(id);
-    if (known !== undefined) {
-      known.answers.push(answer);
-      return;
-    }
-    const reading = new PendingEffect(answer);
-    asked.set(id, reading);
-    const perform = async (): Promise<void> => {
-      await soon();
-      const outcome = reading.isStopped
-        ? STOPPED
-        : await Promise.race([read(spec), reading.stopped.then(() => STOPPED)]);
-      asked.delete(id);
-      for (const each of reading.answers) each(outcome);
-    };
-    perform().catch(crash);
+    pending.ask(id, answer, async ({ isStopped, stopped }) =>
+      isStopped ? STOPPED : Promise.race([read(spec), stopped.then(() => STOPPED)]),
+    );
   };
   const read = async (spec: ReadSpec<FilledText>): Promise<Outcome> => {
     const path = resolveText(spec.path, options.files);
     const items = path.ok ? await readList(pathOf(path.value, spec.from, options)) : path;
     if (items.ok) return success({ items: items.value });
-    return { kind: 'failure', failure: failure('invalid-items', items.error) };
+    return failed('invalid-items', items.error);
   };
-  return {
-    start: ask,
-    find: ask,
-    stop: (effectId, how) => asked.get(effectId)?.stop(how),
-  };
+  return { start: ask, find: ask, stop: (effectId, how) => pending.get(effectId)?.stop(how) };
 }
 
-const STOPPED: Outcome = { kind: 'failure', failure: failure('stopped', 'the file was not read any more') };
+const STOPPED = failed('stopped', 'the file was not read any more');
 
 /** An error is a sentence. */
 async function readList(path: string): Promise<Result<readonly Json[], string>> {
@@ -69,10 +45,10 @@ async function readList(path: string): Promise<Result<readonly Json[], string>> 
   const text = await readText(path);
   if (!text.ok) return text;
   const read = readJsonText(text.value);
-  if (!read.ok)
-    return err(
-      jsonErrorPosition(text.value) === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultOf(text.value)}`,
-    );
+  if (!read.ok) {
+    const at = jsonErrorPosition(text.value);
+    return err(at === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultAt(at, text.value)}`);
+  }
   const { value } = read;
   return Array.isArray(value) ? ok(value as readonly Json[]) : err(`${path} holds no list but ${describe(value)}`);
 }
@@ -100,8 +76,7 @@ function pathOf(path: string, from: ReadSpec<unknown>['from'], { cwd, files }: R
   return from === 'cwd' ? resolve(cwd, path) : join(files.localPath(''), path);
 }
 
-function faultOf(text: string): string {
-  const at = jsonErrorPosition(text) ?? text.length;
+function faultAt(at: number, text: string): string {
   const before = text.slice(0, at).split('\n');
   const place = `line ${before.length}, column ${Array.from(before.at(-1) ?? '').length + 1}`;
   if (at >= text.length) return text.trim() === '' ? 'it is empty' : `it breaks off at ${place}`;

@@ -14,8 +14,11 @@
 
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
+
 import { shellWord } from '../ir/quote.ts';
-import { ABSENT, isErrno } from '../sys/errno.ts';
+import { ABSENT, tolerate } from '../sys/errors.ts';
+import { UMASK } from '../sys/files.ts';
+import { bootId, HAS_PROC } from '../sys/process.ts';
 
 export interface Shell {
   /** As the user named it: the script's $0. */
@@ -27,8 +30,8 @@ export interface Shell {
 export interface CommandLine {
   readonly path: string;
   readonly args: readonly string[];
-  /** The shell reads the script from a file, which must exist first. */
-  readonly readsScript: boolean;
+  /** Contents of the file `script`, which must exist first; null if the shell does not read it. */
+  readonly script: string | null;
 }
 
 /** Exit status of a shell that could not create `status`: another shell has (shell/1), or the disk refuses. */
@@ -50,32 +53,23 @@ export function commandLine(request: {
   /** A POSIX shell, for the form `around`. */
   readonly recorder: Shell;
   readonly script: string;
-  readonly folder: string;
-  readonly bootId: string;
-  readonly hasUptime: boolean;
-  readonly umask: number;
+  /** The paths of the attempt's files without their names (step-folder.ts). */
+  readonly prefix: string;
 }): CommandLine {
-  const { shell, recorder, script, folder } = request;
+  const { shell, recorder, script, prefix } = request;
   const long = Buffer.byteLength(script) > ARGUMENT_MAX;
-  const begin = beginning(request);
+  const begin = beginning(prefix);
   if (shell.isDash && !long && !MEDDLES.test(script)) {
-    const end = `meow_status=$?;echo "exit $meow_status">>${shellWord(`${folder}/status`)}`;
-    return {
-      path: shell.path,
-      args: ['-c', `${begin}trap ${shellWord(end)} EXIT;${script}`, shell.name],
-      readsScript: false,
-    };
+    const args = ['-c', `${begin}trap ${shellWord(ending(prefix))} EXIT;${script}`, shell.name];
+    return { path: shell.path, args, script: null };
   }
   // Discards the shell's own messages ("Killed"): they are not the script's.
   const named = POSIX_SHELLS.has(basename(shell.path)) ? ' "$3"' : '';
   const run = `exec 3>&2 2>/dev/null;"$1" -c "$2"${named} 2>&3 3>&-`;
-  const end = `meow_status=$?;echo "exit $meow_status">>${shellWord(`${folder}/status`)};exit "$meow_status"`;
-  const given = long ? `. ${shellWord(`${folder}/script`)}` : script;
-  return {
-    path: recorder.path,
-    args: ['-c', `${begin}${run};${end}`, recorder.name, shell.path, given, shell.name],
-    readsScript: long,
-  };
+  const text = `${begin}${run};${ending(prefix)};exit "$meow_status"`;
+  const command = long ? `. ${shellWord(`${prefix}script`)}` : script;
+  const args = ['-c', text, recorder.name, shell.path, command, shell.name];
+  return { path: recorder.path, args, script: long ? script : null };
 }
 
 /** Linux limits a single argument to 128 KiB, part of which the recording needs. */
@@ -101,19 +95,22 @@ const MEDDLES = new RegExp(
   ].join('|'),
 );
 
-/** The first commands of a recording shell (shell/1). */
-export function beginning(request: { folder: string; bootId: string; hasUptime: boolean; umask: number }): string {
-  const uptime = request.hasUptime ? 'read meow_uptime meow_rest </proc/uptime;' : 'meow_uptime=-;';
-  const record = `echo $$ "$meow_uptime" ${request.bootId} 2>/dev/null >${shellWord(`${request.folder}/status`)}`;
-  return `set -C;umask 077;${uptime}${record}||exit ${NOT_BEGUN};set +C;umask ${request.umask.toString(8)};`;
+/** The first commands of a recording shell (shell/1). `more`: a second line for `status`. */
+export function beginning(prefix: string, more: string | null = null): string {
+  const uptime = HAS_PROC ? 'read meow_uptime meow_rest </proc/uptime;' : 'meow_uptime=-;';
+  const lines = `"$$ $meow_uptime ${bootId()}"${more === null ? '' : ` ${shellWord(more)}`}`;
+  const record = `printf '%s\\n' ${lines} 2>/dev/null >${shellWord(`${prefix}status`)}`;
+  return `set -C;umask 077;${uptime}${record}||exit ${NOT_BEGUN};set +C;umask ${UMASK.toString(8)};`;
+}
+
+/** Records the status of the last command, and keeps it in $meow_status (shell/2). */
+export function ending(prefix: string): string {
+  return `meow_status=$?;echo "exit $meow_status">>${shellWord(`${prefix}status`)}`;
 }
 
 function isExecutable(path: string): boolean {
-  try {
+  return tolerate([...ABSENT, 'EACCES', 'ELOOP'], false, () => {
     accessSync(path, constants.X_OK);
     return true;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, 'EACCES', 'ELOOP')) return false;
-    throw error;
-  }
+  });
 }

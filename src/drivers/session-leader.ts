@@ -2,11 +2,9 @@
 // it, and when it is gone. It is then nobody's child: its record shows its exit, and polling shows the death of one that
 // leaves no record.
 
-import { allProcesses, bootId, findProcess, hadBegunAt, lives } from '../sys/process-table.ts';
-import type { ProcessEntry } from '../sys/process-table.ts';
-import { readExit } from './step-folder.ts';
+import { allProcesses, bootId, findProcess, hadBegunAt, lives, type ProcessEntry } from '../sys/process.ts';
 import { watchPath } from '../sys/watch.ts';
-import type { ProcessRecord, StepFolder } from './step-folder.ts';
+import { type ProcessRecord, readExit, readProcess, stepFile, type StepFolder } from './step-folder.ts';
 
 /** Identified by its record and its marker. Null if it is not alive. */
 export function livingLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
@@ -26,14 +24,19 @@ export function livingLeader(record: ProcessRecord, marker: string): ProcessEntr
  * the environment of the spawner, so that only its age tells it from a later process. Null if it is not alive.
  */
 export function turnLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
-  return livingLeader(record, marker) ?? beforeExec(record);
-}
-
-function beforeExec(record: ProcessRecord): ProcessEntry | null {
+  const leader = livingLeader(record, marker);
+  if (leader !== null) return leader;
   if (record.kind !== 'written' || record.bootId !== bootId() || record.uptime === null) return null;
   const entry = findProcess(record.pid);
   if (entry === null || entry.marker !== null || entry.session !== entry.pid) return null;
   return hadBegunAt(entry, record.uptime) === true ? entry : null;
+}
+
+/** Whether a process of this attempt has begun. It may have created its record and not written it yet. */
+export function hasBegunProcess(folder: StepFolder, marker: string): boolean {
+  const isWritten = (): boolean => readProcess(folder).kind === 'written';
+  // The second look is for one that has written its record and ended meanwhile.
+  return isWritten() || livingLeader({ kind: 'incomplete' }, marker) !== null || isWritten();
 }
 
 /** An end without a record is noticed within a second. */
@@ -63,7 +66,7 @@ export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status
   const lookIfGone = (): void => {
     if (watcher === null || !lives(leader)) look();
   };
-  const watcher = watchPath(folder.path, look, { background: true });
+  const watcher = watchPath(stepFile(folder, 'status'), look, { background: true });
   setTimeout(look, 0).unref();
   joinRounds(lookIfGone);
 }

@@ -16,13 +16,11 @@
 
 import { constants as fs } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
-import { bootId } from '../sys/process-table.ts';
+
+import { bootId } from '../sys/process.ts';
 import { NOT_BEGUN } from './recording-shell.ts';
 
-const {
-  errno,
-  signals: { SIGCHLD },
-} = constants;
+const { errno, signals } = constants;
 /** Argument of fcntl, the same on Linux, macOS and the BSDs. */
 const F_SETFL = 4;
 /** If this environment variable exists, perl does not load locales. */
@@ -54,11 +52,11 @@ open(my $null, '<', '/dev/null') or exit 1;
 POSIX::dup2(fileno($null), $_) for 0, 1, 2;
 $SIG{FPE} = 'DEFAULT';
 $SIG{PIPE} = 'IGNORE';
-my ($chld, $none) = (POSIX::SigSet->new(${SIGCHLD}), POSIX::SigSet->new());
+my ($chld, $none) = (POSIX::SigSet->new(${signals.SIGCHLD}), POSIX::SigSet->new());
 my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
 POSIX::sigprocmask($block, $chld);
 my $wake = sub { local $!; syswrite($end, '.') };
-POSIX::sigaction(${SIGCHLD}, bless({ HANDLER => $wake, MASK => $none, FLAGS => 0, SAFE => 0 }, 'POSIX::SigAction'));
+POSIX::sigaction(${signals.SIGCHLD}, bless({ HANDLER => $wake, MASK => $none, FLAGS => 0, SAFE => 0 }, 'POSIX::SigAction'));
 fcntl($ends, ${F_SETFL}, ${fs.O_NONBLOCK}) or exit 1;
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
 my $read = ${fs.O_RDONLY};
@@ -66,25 +64,28 @@ my ($append, $create, $replace) = map { ${fs.O_WRONLY | fs.O_CREAT} | $_ } ${fs.
 
 # What the next process needs, before it exists or in it.
 sub parse {
-  my ($id, $when, $cwd, $folder, $records, $stdin, @rest) = split /\0/, $_[0], -1;
+  my ($id, $when, $cwd, $prefix, $records, $stdin, @rest) = split /\0/, $_[0], -1;
   my @lists;
   while (@rest) { my $count = shift @rest; push @lists, [splice(@rest, 0, $count)] }
   my ($files, $unset, $set, @commands) = @lists;
-  return { id => $id, when => $when, cwd => $cwd, folder => $folder, records => $records, stdin => $stdin,
+  return { id => $id, when => $when, cwd => $cwd, prefix => $prefix, records => $records, stdin => $stdin,
     files => $files, unset => $unset, set => {@$set}, commands => \@commands };
 }
 sub make_ready {
   my $wanted = shift;
-  my $folder = $wanted->{folder};
-  make_folder($folder) or return 0;
+  return 1 if try_ready($wanted);
+  return $! == ${errno.ENOENT} && $wanted->{prefix} =~ m{^(.+)/} && make_folder($1) && try_ready($wanted);
+}
+sub try_ready {
+  my $wanted = shift;
+  my $prefix = $wanted->{prefix};
   my @files = @{$wanted->{files}};
-  while (my ($name, $text) = splice(@files, 0, 2)) { write_file("$folder/$name", $replace, $text) or return 0 }
-  return redirect("$folder/stdout", $append, 1) && redirect("$folder/stderr", $append, 2)
+  while (my ($name, $text) = splice(@files, 0, 2)) { write_file("$prefix$name", $replace, $text) or return 0 }
+  return redirect($prefix . 'stdout', $append, 1) && redirect($prefix . 'stderr', $append, 2)
     && redirect($wanted->{stdin}, $read, 0) && chdir($wanted->{cwd});
 }
 sub make_folder {
   my $path = shift;
-  mkdir(substr($path, 0, -2), 0700) if substr($path, -2) eq '/1';
   return 1 if mkdir($path, 0700) || $! == ${errno.EEXIST};
   return 0 if $! != ${errno.ENOENT} || $path !~ m{^(.+)/} || !make_folder($1);
   return mkdir($path, 0700) || $! == ${errno.EEXIST};
@@ -115,8 +116,8 @@ sub uptime {
 sub become {
   my $wanted = shift;
   await_go_ahead($wanted->{id}) if $wanted->{when} eq 'held';
-  if ($wanted->{records}) {
-    write_file("$wanted->{folder}/status", $create, "$$ " . uptime() . " ${bootId()}\n") or POSIX::_exit(${NOT_BEGUN});
+  if ($wanted->{records} ne '') {
+    write_file("$wanted->{prefix}status", $create, "$$ " . uptime() . " ${bootId()}\n$wanted->{records}\n") or POSIX::_exit(${NOT_BEGUN});
   }
   $SIG{PIPE} = 'DEFAULT';
   no warnings;
@@ -159,9 +160,9 @@ sub start {
   my $text = shift;
   if ($text eq '') { $may_fork_spare = 1; return }
   my $pid = give_to_spare($text) // fork_into($text) // return;
-  my ($id, $when, $cwd, $folder, $records) = split /\0/, $text, 6;
-  $child{$pid} = [$id, $folder, $records];
-  $recorded += $records;
+  my ($id, $when, $cwd, $prefix, $records) = split /\0/, $text, 6;
+  $child{$pid} = [$id, $prefix, $records];
+  $recorded++ if $records ne '';
   $reports .= "begun $id $pid\n" if $when ne 'held';
 }
 sub give_to_spare {
@@ -183,15 +184,15 @@ sub fork_into {
   return $pid;
 }
 sub record_end {
-  my ($folder, $pid, $wait) = @_;
+  my ($prefix, $pid, $wait) = @_;
   my $status = $wait & 127 ? 128 + ($wait & 127) : $wait >> 8;
   # It may have ended before it began.
   if ($status == ${NOT_BEGUN} || $wait & 127) {
     my $first = '';
-    if (open(my $file, '<', "$folder/status")) { $first = <$file> // '' }
+    if (open(my $file, '<', $prefix . 'status')) { $first = <$file> // '' }
     return if $first !~ /^$pid /;
   }
-  write_file("$folder/status", $append, "exit $status\n");
+  write_file($prefix . 'status', $append, "exit $status\n");
 }
 sub send_reports {
   while ($reports ne '') {
@@ -218,8 +219,8 @@ for (;;) {
     # A spare that could not wait is not replaced at once.
     if ($spare && $spare->[0] == $pid) { undef $spare; $may_fork_spare = 0 }
     next if !$known;
-    my ($id, $folder, $records) = @$known;
-    if ($records) { record_end($folder, $pid, $wait); $recorded-- }
+    my ($id, $prefix, $records) = @$known;
+    if ($records ne '') { record_end($prefix, $pid, $wait); $recorded-- }
     $reports .= "ended $id $wait\n";
   }
   next if $count <= 0 || $is_alone || !vec($now, fileno($requests), 1);

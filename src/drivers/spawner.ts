@@ -9,8 +9,8 @@
 // spawner/3  If the helper dies, or reports something unintelligible, the engine kills it and tells those who wait for it,
 //            who look for their processes themselves.
 //
-// A request is its length, a line end, and fields separated by NUL: id, when, working directory, folder of the attempt, 1 to
-// record the end, path of stdin; then lists, each with its length in front: names and texts of files, environment variables
+// A request is its length, a line end, and fields separated by NUL: id, when, working directory, prefix of its files, the line
+// to record or nothing, path of stdin; then lists, each with its length in front: names and texts of files, environment variables
 // to unset, names and values of those to set, and one list for each command: a path and the words of argv. Reports are
 // lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. A process that cannot become its command
 // writes its own line: each write is of whole lines, and so short that the system does not divide it.
@@ -18,13 +18,13 @@
 // A request may be *held*: all is made ready, and the process waits for its id on a second pipe before it becomes what was asked
 // for. It reads that pipe itself, without a detour; so only one is held at a time, and the next when it has said `begun`.
 
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
-import { present } from '../base/assert.ts';
-import type { ErrnoError } from '../sys/errno.ts';
-import { OWNER_MASKED } from '../sys/private-file.ts';
+
+import { present } from '../base/errors.ts';
+import type { ErrnoError } from '../sys/errors.ts';
+import { OWNER_MASKED } from '../sys/files.ts';
 import type { Environment, ProcessEvents } from '../sys/process.ts';
 import { findProgram } from './recording-shell.ts';
 import { BUSY, ID_WIDTH, SKIP_LOCALE, spawnerScript } from './spawner-script.ts';
@@ -32,15 +32,18 @@ import { BUSY, ID_WIDTH, SKIP_LOCALE, spawnerScript } from './spawner-script.ts'
 export interface SpawnRequest {
   /** Absolute. */
   readonly cwd: string;
-  /** The folder of the attempt: created if it is missing, with `stdout` and `stderr` in it. */
-  readonly folder: string;
+  /** The paths of its files without their names (step-folder.ts). Their folder is created if it is missing. */
+  readonly prefix: string;
   readonly environment: Environment;
-  /** Files to write into the folder before the process begins. */
+  /** Files to write before the process begins. */
   readonly files: Readonly<Record<string, string>>;
   /** Absolute path. */
   readonly stdin: string;
-  /** The helper keeps `status` in the folder: who leads, exclusively and first, and how that ended (step-folder.ts). */
-  readonly recordsEnd: boolean;
+  /**
+   * Not null: the helper keeps `status` (step-folder.ts): who leads, exclusively and first, with this line after it, and how
+   * that ended.
+   */
+  readonly record: string | null;
   /** The process becomes the first of these that can be executed: a path, and the words of argv. */
   readonly commands: readonly (readonly [path: string, ...words: readonly string[]])[];
 }
@@ -50,21 +53,19 @@ export interface SpawnEvents extends ProcessEvents {
   abandoned(): void;
 }
 
+type Variables = Environment['base'];
+
 export class Spawner {
   /** Undefined until it is looked for. */
   #perl: string | null | undefined;
   /** What processes inherit, unless a request says otherwise. */
-  readonly #environment: Readonly<Record<string, string>>;
+  readonly #environment: Variables;
   #helper: Helper | null = null;
   /** The difference between the environment of the helper and the base of the latest request; many requests share one. */
-  #base: {
-    readonly of: Readonly<Record<string, string>>;
-    readonly unset: readonly string[];
-    readonly set: readonly string[];
-  };
+  #base: { readonly of: Variables; readonly unset: readonly string[]; readonly set: readonly string[] };
 
   /** `perl`: a path, or null to do without a helper; by default it is looked for on PATH. */
-  constructor(environment: Readonly<Record<string, string>>, perl?: string | null) {
+  constructor(environment: Variables, perl?: string | null) {
     this.#perl = perl;
     // Variables that change how perl itself runs are set in each request.
     this.#environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
@@ -73,8 +74,10 @@ export class Spawner {
 
   /** Starts the helper, if it is not there. Before it is ready, and after it has died, start processes without it. */
   launch(): void {
-    if (this.#perl === undefined) this.#perl = findPerl(this.#environment);
-    if (this.#perl !== null) this.#helper ??= new Helper(this.#perl, this.#environment);
+    // If the umask denies the owner access to files, the helper could not make those of processes.
+    if (this.#perl === undefined)
+      this.#perl = OWNER_MASKED ? null : findProgram('perl', this.#environment['PATH'] ?? '');
+    if (this.#perl !== null) this.#helper ??= startedHelper(this.#perl, this.#environment);
   }
 
   get ready(): boolean {
@@ -95,7 +98,7 @@ export class Spawner {
     return this.#helper?.state === 'ready' ? this.#helper.hold(() => this.#fields(request), events) : null;
   }
 
-  #fields({ cwd, folder, environment, files, stdin, recordsEnd, commands }: SpawnRequest): readonly string[] {
+  #fields({ cwd, prefix, environment, files, stdin, record, commands }: SpawnRequest): readonly string[] {
     const { base, own } = environment;
     if (base !== this.#base.of) {
       const unset = Object.keys(this.#environment).filter((name) => base[name] === undefined);
@@ -104,13 +107,21 @@ export class Spawner {
     }
     const set = [...this.#base.set, ...Object.entries(own).flat()];
     const lists = [Object.entries(files).flat(), this.#base.unset, set, ...commands];
-    return [cwd, folder, recordsEnd ? '1' : '0', stdin, ...lists.flatMap((list) => [String(list.length), ...list])];
+    return [cwd, prefix, record ?? '', stdin, ...lists.flatMap((list) => [String(list.length), ...list])];
   }
 }
 
-/** Null if it is not installed, or if the umask denies the owner access to the files of processes. */
-function findPerl(environment: Readonly<Record<string, string>>): string | null {
-  return OWNER_MASKED ? null : findProgram('perl', environment['PATH'] ?? '');
+/** Null if the system refuses: the next launch tries again. */
+function startedHelper(perl: string, environment: Variables): Helper | null {
+  const started = spawn(perl, ['-e', spawnerScript()], {
+    detached: true,
+    env: { ...environment, [SKIP_LOCALE]: '1' },
+    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
+  });
+  // Otherwise its pipes may be missing too.
+  if (started.pid !== undefined) return new Helper(started as PipedProcess);
+  started.once('error', () => undefined);
+  return null;
 }
 
 /** One process of the perl program. */
@@ -126,16 +137,12 @@ class Helper {
   #partialLine = '';
   #unsent = '';
 
-  constructor(perl: string, environment: Readonly<Record<string, string>>) {
-    this.#process = spawn(perl, ['-e', spawnerScript()], {
-      detached: true,
-      env: { ...environment, [SKIP_LOCALE]: '1' },
-      stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
-    }) as PipedProcess;
+  constructor(process: PipedProcess) {
+    this.#process = process;
     this.#goAhead = this.#process.stdio[3] as Writable;
     this.#process.stdout.setEncoding('latin1');
     this.#process.stdout.on('data', (text: string) => this.#read(text));
-    // A broken pipe, a perl that cannot be started, one that was killed: it is all the same to those who wait.
+    // A broken pipe, or a perl that was killed: it is all the same to those who wait.
     for (const pipe of [this.#process.stdin, this.#goAhead]) pipe.on('error', () => this.#breakDown());
     this.#process.on('error', () => this.#breakDown());
     // A waiting process ends with the helper, and closes its pipes.

@@ -1,23 +1,28 @@
-// The folder of one attempt of a step: `steps/ID/ATTEMPT/` in the run's folder.
+// The files of one attempt of a step: `steps/ID.ATTEMPT.NAME` in the run's folder. One folder for all steps, because
+// creating two folders for each would cost more than everything else that a short step does. Runs of version 0.1.0-alpha have
+// `steps/ID/ATTEMPT/NAME`; an attempt that has such a folder keeps its files there.
 //
 //   stdout, stderr   as bytes, written by the command itself
 //   status           two lines by the command's own shell: which process it is, written first and only if the file does not
-//                    exist; and its exit status, written last
+//                    exist; and its exit status, written last. A turn has a line with its plan between them
 //   script           the script, if it is too long for an argument
 //   outputs/NAME     outputs that are too large for the journal
 //
-// A line counts once it has its line end. Folders and files are private to their user (sys/private-file.ts).
+// A line counts once it has its line end. Folders and files are private to their user (sys/files.ts). No name begins with a
+// digit, so the files of the steps `a` and `a.1` differ.
 
-import type { RunFiles } from '../engine/ports.ts';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { ABSENT, isErrno } from '../sys/errno.ts';
-import { makeFolder } from '../sys/private-file.ts';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 
+import { err, type Result } from '../base/errors.ts';
+import type { RunFiles } from '../engine/ports.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../sys/errors.ts';
+
+/** Where an attempt has its files: a folder for itself, or a prefix of their names in a folder for all. */
 export interface StepFolder {
-  readonly path: string;
-  /** Relative to the run's folder. */
+  /** The path of a file without its name: ends with a slash or a dot. */
+  readonly prefix: string;
+  /** The same, relative to the run's folder. */
   readonly inRun: string;
 }
 
@@ -34,13 +39,37 @@ export type ProcessRecord =
     };
 
 export function stepFolder(files: RunFiles, step: string, attempt: number): StepFolder {
-  const inRun = stepPath(step, attempt);
-  return { path: files.localPath(inRun), inRun };
+  const [flat, folder] = stepPrefixes(step, attempt);
+  const inRun = existsSync(files.localPath(folder)) ? folder : flat;
+  return { prefix: `${files.localPath('')}/${inRun}`, inRun };
 }
 
-/** Relative to the run's folder. */
-export function stepPath(step: string, attempt: number): string {
-  return `steps/${fileName(step)}/${attempt}`;
+/** The path of a file of an attempt. */
+export function stepFile({ prefix }: StepFolder, name: string): string {
+  return `${prefix}${name}`;
+}
+
+/** A part of an attempt that has the same files. */
+export function partOf({ prefix, inRun }: StepFolder, name: string): StepFolder {
+  const end = `${name}${prefix.slice(-1)}`;
+  return { prefix: `${prefix}${end}`, inRun: `${inRun}${end}` };
+}
+
+/** The path of a file that all attempts of a step share. */
+export function sharedFile(files: RunFiles, step: string, name: string): string {
+  const path = files.localPath(`steps/${fileName(step)}`);
+  return existsSync(path) ? `${path}/${name}` : `${path}.${name}`;
+}
+
+/** The same for the id of an effect. */
+export function folderOfEffect(files: RunFiles, effect: { readonly id: string; readonly step: string }): StepFolder {
+  return stepFolder(files, effect.step, Number(effect.id.slice(effect.id.lastIndexOf('#') + 1)));
+}
+
+/** Relative to the run's folder: the one that is written, and the one of version 0.1.0-alpha. */
+export function stepPrefixes(step: string, attempt: number): readonly [flat: string, folder: string] {
+  const path = `steps/${fileName(step)}`;
+  return [`${path}.${attempt}.`, `${path}/${attempt}/`];
 }
 
 /** Unique for each id: an id that cannot be a file name, or would share one, gets a hash. */
@@ -54,15 +83,9 @@ export function fileName(id: string): string {
 const NAME_MAX = 200;
 const IGNORES_CASE = process.platform === 'darwin' || process.platform === 'win32';
 
-/** Creates the folder of the step with its first attempt: trying the inner one first would throw, which is slow. */
-export function makeStepFolder(path: string): void {
-  if (basename(path) === '1') makeFolder(dirname(path));
-  makeFolder(path);
-}
-
 /** Whether a process of this attempt has begun. */
-export function hasBegun(path: string): boolean {
-  return existsSync(join(path, 'status'));
+export function hasBegun(folder: StepFolder): boolean {
+  return existsSync(stepFile(folder, 'status'));
 }
 
 export function readProcess(folder: StepFolder): ProcessRecord {
@@ -82,6 +105,11 @@ export function readExit(folder: StepFolder): number | null {
   return exitIn(readStatus(folder));
 }
 
+/** The time of the last write to `status`, in milliseconds since 1970; now if it is absent. */
+export function readExitTime(folder: StepFolder): number {
+  return tolerate(ABSENT, Date.now(), () => Math.round(statSync(stepFile(folder, 'status')).mtimeMs));
+}
+
 /** `status`: the text of the file; null if it is absent. */
 export function exitIn(status: string | null): number | null {
   const fields = /(?:^|\n)exit (\d+)\n/.exec(status ?? '');
@@ -89,12 +117,26 @@ export function exitIn(status: string | null): number | null {
   return fields === null ? null : Number(fields[1]) & 0xff;
 }
 
-function readStatus(folder: StepFolder): string | null {
+/** Whether a process with this exit had no time to stop its own processes: a signal ended it, or nobody recorded the exit. */
+export function wasCutOff(exit: number | null): boolean {
+  return exit === null || exit > 128;
+}
+
+/** Null if the file is absent. */
+export function readStatus(folder: StepFolder): string | null {
+  // It is ASCII, but Node reads UTF-8 in a single call.
+  return tolerate(ABSENT, null, () => readFileSync(stepFile(folder, 'status'), 'utf8'));
+}
+
+/** Codes with which the system refuses to read or write a file. */
+export const REFUSALS = [...REFUSED, ...EXHAUSTED, ...ABSENT] as const;
+
+/** A refusal of the system is an error, like those of `act` itself. Every other exception is thrown. */
+export function unlessRefused<T>(act: () => Result<T, string>): Result<T, string> {
   try {
-    // It is ASCII, but Node reads UTF-8 in a single call.
-    return readFileSync(join(folder.path, 'status'), 'utf8');
+    return act();
   } catch (error) {
-    if (isErrno(error, ...ABSENT)) return null;
+    if (isErrno(error, ...REFUSALS)) return err(error.message);
     throw error;
   }
 }

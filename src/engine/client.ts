@@ -8,16 +8,13 @@
 //   6  close the session     what others look for is complete, including the last state
 //   7  close the journal     another engine may open it
 
-import { assert } from '../base/assert.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { assert, UsageError } from '../base/errors.ts';
 import { checkProgram } from '../ir/check.ts';
-import type { Allowance, Program, RunRequest } from '../ir/program.ts';
-import type { Input } from '../kernel/input.ts';
+import type { Program, RunRequest } from '../ir/program.ts';
 import { decide } from '../kernel/decide.ts';
-import type { RunState } from '../kernel/state.ts';
-import { initialState } from '../kernel/state.ts';
-import { Engine } from './loop.ts';
-import type { LiveRun, RunSession } from './loop.ts';
+import type { Input } from '../kernel/input.ts';
+import { initialState, type RunState } from '../kernel/state.ts';
+import { Engine, type LiveRun, type RunSession } from './loop.ts';
 import type { Clock, Journal, Store, StoredRun } from './ports.ts';
 
 export type { LiveRun, RunSession } from './loop.ts';
@@ -60,13 +57,26 @@ export async function createRun(
 export async function resumeRun(
   services: EngineServices,
   runId: string,
-  retryFailed: boolean,
-  allowance: Partial<Allowance> | null = null,
+  how: Omit<Extract<Input, { kind: 'run-resumed' }>, 'kind'>,
 ): Promise<StartedRun> {
   const journal = await services.store.open(runId);
   return startEngine(services, journal, runId, () => ({
     request: requestOf(runId, journal),
-    first: { kind: 'run-resumed', retryFailed, allowance },
+    first: { kind: 'run-resumed', ...how },
+  }));
+}
+
+/** Stops a run whose engine is gone: the stop is the first input, so nothing starts that was only asked for. */
+export async function stopRun(
+  services: EngineServices,
+  runId: string,
+  by: string,
+  force: boolean,
+): Promise<StartedRun> {
+  const journal = await services.store.open(runId);
+  return startEngine(services, journal, runId, () => ({
+    request: requestOf(runId, journal),
+    first: { kind: 'stop-requested', by, force },
   }));
 }
 
@@ -121,7 +131,7 @@ function requireStepLimit(program: Program): void {
   if (steps <= stepsMax) return;
   throw new UsageError(
     `max steps exceeded: ${stepsMax} (the workflow has ${steps})`,
-    'raise max_total_steps under [limits] in .meow/config.toml',
+    'raise it: --max-steps N, or max_total_steps under [limits] in .meow/config.toml',
   );
 }
 

@@ -6,18 +6,17 @@
 //   E4. One writer per run: this engine alone holds the journal.
 //   E5. Recovery has no path of its own: fold the journal, then ask the drivers to find the pending effects.
 
-import { assert } from '../base/assert.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { assert, present, UsageError } from '../base/errors.ts';
 import type { DriverKind, Effect, Outcome } from '../ir/effect.ts';
 import type { Program } from '../ir/program.ts';
 import { apply } from '../kernel/apply.ts';
+import { getOrAdd } from '../kernel/collections.ts';
 import { decide } from '../kernel/decide.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { Input } from '../kernel/input.ts';
-import { pendingEffects, requestsOf, pendingRequests, timersOf } from '../kernel/pending-effects.ts';
 import type { DriverRequest } from '../kernel/pending-effects.ts';
-import type { RunState } from '../kernel/state.ts';
-import { initialState } from '../kernel/state.ts';
+import { pendingEffects, pendingRequests, requestsOf, timersOf } from '../kernel/pending-effects.ts';
+import { initialState, type RunState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Clock, Driver, Drivers, Journal, Note } from './ports.ts';
 
@@ -33,9 +32,7 @@ export interface LiveRun {
   readonly durable: boolean;
   stop(by: string, force: boolean): void;
   pause(reason: string): void;
-  /**
-   * Resolves once the resulting decisions are durable. Rejects if the journal cannot be written or the run has ended.
-   */
+  /** Resolves once its decisions are durable. Rejects if the journal cannot be written or the run has ended. */
   submit(input: Input): Promise<void>;
 }
 
@@ -114,9 +111,7 @@ export class Engine implements LiveRun {
     this.#wake();
   }
 
-  /**
-   * Runs to the end. Rejects if the journal cannot be written or a fatal error occurs; then nothing more is started.
-   */
+  /** Runs to the end. Rejects if the journal cannot be written or a fatal error occurs; then nothing more starts. */
   async run(first: Input): Promise<RunState> {
     requireDrivers(this.state.program, this.session.drivers);
     const effects = pendingEffects(this.state);
@@ -125,9 +120,9 @@ export class Engine implements LiveRun {
     try {
       const batch = await this.#commit();
       this.session.open();
+      // First, so that the batch can stop them.
+      for (const effect of effects) this.#perform(effect, 'find');
       this.#carryOut(batch);
-      for (const effect of effects)
-        this.#driverOf(effect).find(effect, this.#onOutcome(effect), this.#onProgress(effect));
       for (const request of requests) this.#send(request);
       this.#deadlines.arm();
       while (this.state.phase !== 'ended') {
@@ -155,7 +150,13 @@ export class Engine implements LiveRun {
     this.#durable = false;
     try {
       const batch = this.#decide(queued);
-      if (batch.records.length > 0) await this.#append(batch);
+      if (batch.records.length > 0) {
+        const appended = this.#journal.append(batch.records);
+        // Drivers prepare effects while the disk writes. Not for the first record: a run without a record must leave
+        // nothing behind.
+        if (batch.records[0]?.seq !== 1) queueMicrotask(() => this.#prepare(batch.requests));
+        await appended;
+      }
       this.#durable = true;
       return batch;
     } catch (error) {
@@ -166,7 +167,6 @@ export class Engine implements LiveRun {
 
   #decide(queued: readonly QueuedInput[]): Batch {
     const records: JournalRecord[] = [];
-    const requests: DriverRequest[] = [];
     const timers: string[] = [];
     for (const { input } of queued) {
       const at = this.#clock.now();
@@ -179,18 +179,8 @@ export class Engine implements LiveRun {
       records.push({ seq: this.#seq, at, input, decisions });
       for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
-    for (const { decisions } of records) {
-      for (const decision of decisions) requests.push(...requestsOf(this.state, decision));
-    }
+    const requests = records.flatMap(({ decisions }) => decisions.flatMap((each) => requestsOf(this.state, each)));
     return { queued, records, requests, timers };
-  }
-
-  #append({ records, requests }: Batch): Promise<void> {
-    const appended = this.#journal.append(records);
-    // Drivers prepare effects while the disk writes. Not for the first record: a run without a record must leave
-    // nothing behind.
-    if (records[0]?.seq !== 1) queueMicrotask(() => this.#prepare(requests));
-    return appended;
   }
 
   /** Starts what a durable batch asks for. */
@@ -215,11 +205,7 @@ export class Engine implements LiveRun {
   #send(request: DriverRequest): void {
     switch (request.kind) {
       case 'start':
-        return this.#driverOf(request.effect).start(
-          request.effect,
-          this.#onOutcome(request.effect),
-          this.#onProgress(request.effect),
-        );
+        return this.#perform(request.effect, 'start');
       case 'stop':
         for (const driver of this.#driversInUse()) driver.stop(request.effect, request.how);
         return;
@@ -230,6 +216,10 @@ export class Engine implements LiveRun {
         for (const driver of this.#driversInUse()) driver.decide?.(request.effect, request.verdict);
         return;
     }
+  }
+
+  #perform(effect: Effect, how: 'start' | 'find'): void {
+    this.#driverOf(effect)[how](effect, this.#onOutcome(effect), this.#onProgress(effect));
   }
 
   /** One driver may perform several kinds of effects. */
@@ -257,13 +247,7 @@ export class Engine implements LiveRun {
   #driverOf(effect: Effect): Driver {
     assert(effect.spec.kind !== 'gate', 'a gate needs no driver');
     const { kind } = effect.spec;
-    const known = this.#drivers.get(kind);
-    if (known !== undefined) return known;
-    const make = this.session.drivers[kind];
-    assert(make !== undefined, `no driver for ${kind}`);
-    const driver = make();
-    this.#drivers.set(kind, driver);
-    return driver;
+    return getOrAdd(this.#drivers, kind, present(this.session.drivers[kind], `no driver for ${kind}`));
   }
 }
 
@@ -275,11 +259,7 @@ interface Batch {
   readonly timers: readonly string[];
 }
 
-interface QueuedInput {
-  readonly input: Input;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
+type QueuedInput = Readonly<{ input: Input; resolve: () => void; reject: (error: unknown) => void }>;
 
 export function fold(program: Program, records: readonly JournalRecord[]): RunState {
   const state = initialState(program);

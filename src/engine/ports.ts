@@ -1,7 +1,7 @@
 // All interfaces between the engine and the world. The engine owns them; drivers and stores implement them and do not
 // know each other.
 
-import type { UsageError } from '../base/usage-error.ts';
+import type { UsageError } from '../base/errors.ts';
 import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
 import type { Program, Source } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';

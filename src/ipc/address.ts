@@ -4,9 +4,10 @@
 
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { UsageError } from '../base/usage-error.ts';
-import { isErrno } from '../sys/errno.ts';
+import { join } from 'node:path';
+
+import { UsageError } from '../base/errors.ts';
+import { isErrno } from '../sys/errors.ts';
 
 /** Operating systems allow 103 or 107. */
 const SOCKET_BYTES_MAX = 100;
@@ -18,23 +19,11 @@ export interface Address {
 
 /** `runFolder`: absolute. */
 export function addressOf(runFolder: string, mark: string): Address {
-  const inRun = join(runFolder, 'sock');
-  return { socket: fits(inRun) ? inRun : socketElsewhere(mark), inbox: join(runFolder, 'inbox') };
-}
-
-function socketElsewhere(mark: string): string {
-  const path = join(tmpdir(), `meow-${mark}`, 'sock');
-  return fits(path) ? path : `/tmp/meow-${mark}/sock`;
-}
-
-function fits(path: string): boolean {
-  return Buffer.byteLength(path) <= SOCKET_BYTES_MAX;
-}
-
-/** Creates the folder of the socket, unless it is the run's own. Refuses a folder that others can use. */
-export function makeSocketFolder(socket: string, runFolder: string): void {
-  const folder = dirname(socket);
-  if (folder !== runFolder) makePrivateFolder(folder);
+  const elsewhere = `meow-${mark}/sock`;
+  const socket = [join(runFolder, 'sock'), join(tmpdir(), elsewhere)].find(
+    (path) => Buffer.byteLength(path) <= SOCKET_BYTES_MAX,
+  );
+  return { socket: socket ?? join('/tmp', elsewhere), inbox: join(runFolder, 'inbox') };
 }
 
 /** 0700, whatever the umask. An existing folder must be ours, closed to others, and not a link. */

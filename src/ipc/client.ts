@@ -4,13 +4,13 @@
 import { existsSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
+
+import { UsageError } from '../base/errors.ts';
 import type { JsonMap } from '../base/json.ts';
-import { UsageError } from '../base/usage-error.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
-import type { Answer } from './protocol.ts';
-import { decodeAnswer, errorAnswer, LINE_BYTES_MAX } from './protocol.ts';
-import { readUntrustedFile } from '../sys/read-untrusted-file.ts';
+import { ABSENT, tolerate, UNUSABLE } from '../sys/errors.ts';
+import { readUntrustedFile } from '../sys/files.ts';
 import { watchChanges } from '../sys/watch.ts';
+import { type Answer, decodeAnswer, errorAnswer, LINE_BYTES_MAX } from './protocol.ts';
 
 export interface EngineAddress {
   /** Null if it is unknown. */
@@ -36,20 +36,18 @@ export interface AskOptions {
 
 /** Null if the run cannot be reached. A run that can never continue answers with an error of the code `ended`. */
 export async function ask(address: EngineAddress, message: JsonMap, options: AskOptions): Promise<Answer | null> {
-  const line = lineOf(message);
-  const answer = await askSocket(address, line, options.keep === 'always' ? undefined : options.signal);
-  return answer ?? askInbox(address, line, options);
+  const answer = await askSocket(address, message, options.keep === 'always' ? undefined : options.signal);
+  return answer ?? askInbox(address, lineOf(message), options);
 }
 
 /** Null if the socket cannot be reached, is closed before it answers, or is busy. */
 export async function askSocket(
   { socket }: Pick<EngineAddress, 'socket'>,
-  message: JsonMap | string,
+  message: JsonMap,
   signal?: AbortSignal,
 ): Promise<Answer | null> {
   if (socket === null || socket === '') return null;
-  const line = typeof message === 'string' ? message : lineOf(message);
-  const answer = await exchange(socket, line, signal);
+  const answer = await exchange(socket, lineOf(message), signal);
   return answer?.kind === 'error' && answer.code === 'busy' ? null : answer;
 }
 
@@ -58,10 +56,7 @@ export function leaveMessage({ inbox }: Pick<EngineAddress, 'inbox'>, message: J
   return inbox !== null && write(inbox, `${newMessageId()}.tell`, lineOf(message));
 }
 
-/**
- * Unique on this machine: identifies a message that is sent again another way. The inbox uses the leading process id to order
- * messages.
- */
+/** Identifies a message that is sent again another way. The inbox orders messages by the leading process id. */
 export function newMessageId(): string {
   return `${process.pid}-${Date.now().toString(36)}-${process.hrtime.bigint().toString(36)}`;
 }
@@ -95,10 +90,10 @@ async function askInbox(address: EngineAddress, line: string, options: AskOption
   const { inbox } = address;
   const { deadline, keep, signal } = options;
   if (inbox === null || (signal?.aborted === true && keep !== 'always')) return null;
-  if (address.isOver()) return ended();
+  if (address.isOver()) return ENDED;
   const id = newMessageId();
   const question = join(inbox, `${id}.ask`);
-  const changes = watchChanges(inbox, { signal });
+  const changes = watchChanges(inbox, signal);
   const exit = (by: NodeJS.Signals): void => {
     if (keep !== 'always') unlinkIfPresent(question);
     process.exit(by === 'SIGINT' ? 130 : 143);
@@ -115,7 +110,7 @@ async function askInbox(address: EngineAddress, line: string, options: AskOption
       const answer = takeAnswer(inbox, id);
       if (answer !== null) return answer;
       // Deleted without an answer: the inbox is closed.
-      if (!open) return address.isOver() ? ended() : null;
+      if (!open) return address.isOver() ? ENDED : null;
       if (signal?.aborted === true) {
         if (keep !== 'always') unlinkIfPresent(question);
         return null;
@@ -145,25 +140,16 @@ function takeAnswer(inbox: string, id: string): Answer | null {
 
 /** False if the folder does not exist or cannot be written. */
 function write(inbox: string, name: string, text: string): boolean {
-  const unfinished = join(inbox, `.${name}`);
-  try {
+  return tolerate(UNUSABLE, false, () => {
+    const unfinished = join(inbox, `.${name}`);
     writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx' });
     renameSync(unfinished, join(inbox, name));
     return true;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return false;
-    throw error;
-  }
+  });
 }
 
-function ended(): Answer {
-  return errorAnswer('the run is over', 'ended');
-}
+const ENDED = errorAnswer('the run is over', 'ended');
 
 function unlinkIfPresent(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch (error) {
-    if (!isErrno(error, ...ABSENT)) throw error;
-  }
+  tolerate(ABSENT, undefined, () => unlinkSync(path));
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+
 import { parseEventFile } from './inbox.ts';
 
 /** As bin/event.sh writes it. */

@@ -14,19 +14,16 @@
 //   inbox/4  A sender that deletes its ID.ask waits no longer. An ID.ask that disappears without an ID.answer is not answered.
 //   inbox/5  Everything read is bounded: the size of a file, the number handled at a time, and the number of refused ones.
 
-import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
+import { type FSWatcher, lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { err, ok } from '../base/result.ts';
-import type { Result } from '../base/result.ts';
-import { UsageError } from '../base/usage-error.ts';
-import { makePrivateFolder } from './address.ts';
-import { LINE_BYTES_MAX, encodeAnswer, errorAnswer, parseMessage } from './protocol.ts';
-import type { Answer, EventMessage, Message } from './protocol.ts';
-import { ABSENT, EXHAUSTED, REFUSED, isErrno } from '../sys/errno.ts';
-import { readUntrustedFile } from '../sys/read-untrusted-file.ts';
-import type { UntrustedFile } from '../sys/read-untrusted-file.ts';
+
+import { err, type Result, UsageError } from '../base/errors.ts';
+import { ABSENT, isErrno, tolerate, UNUSABLE } from '../sys/errors.ts';
+import { readUntrustedFile, type UntrustedFile } from '../sys/files.ts';
 import { watchPath } from '../sys/watch.ts';
+import { makePrivateFolder } from './address.ts';
+import type { Answer, AnswerMessage, Message } from './protocol.ts';
+import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
 
 const FILES_AT_A_TIME = 256;
 const BYTES_AT_A_TIME = 8 * 1024 * 1024;
@@ -45,8 +42,7 @@ const UNFINISHED = /^\..*\.(ask|tell|answer)$/;
 export interface InboxOptions {
   readonly folder: string;
   readonly runId: string;
-  /** Null: the sender has gone away, or the engine has ended. */
-  answer(message: Message, gone: AbortSignal): Promise<Answer | null>;
+  readonly answer: AnswerMessage;
   /** Shows a line to people: something in the folder is wrong. */
   warn(line: string): void;
 }
@@ -105,29 +101,21 @@ export class Inbox {
     const names = new Set(namesIn(this.#options.folder));
     for (const [name, gone] of this.#inProgress) if (!names.has(name)) gone.abort();
     const fresh = [...names].filter((name) => MESSAGE.test(name) && !this.#inProgress.has(name));
-    const inOrder = fresh.map((name) => this.#arrival(name)).toSorted(byArrival);
+    const queue = inOrder(this.#options.folder, fresh).toReversed();
     let count = 0;
-    for (let from = 0; from < inOrder.length && !this.#closed; ) {
+    while (queue.length > 0 && !this.#closed) {
       const handled: Promise<boolean>[] = [];
       // Messages that wait are answered later; the others are handled together.
-      for (
-        let bytes = 0;
-        from < inOrder.length && handled.length < FILES_AT_A_TIME && bytes < BYTES_AT_A_TIME;
-        from++
-      ) {
-        const { name, size } = inOrder[from] ?? NO_FILE;
-        handled.push(this.#handle(name));
-        bytes += size;
+      for (let bytes = 0; handled.length < FILES_AT_A_TIME && bytes < BYTES_AT_A_TIME; ) {
+        const next = queue.pop();
+        if (next === undefined) break;
+        handled.push(this.#handle(next.name));
+        bytes += next.size;
       }
       count += (await Promise.all(handled)).filter(Boolean).length;
     }
     // After many changes the system drops notifications.
     if (count >= FILES_AT_A_TIME) void this.sweep();
-  }
-
-  #arrival(name: string): Arrival {
-    const { mtimeMs, size } = lstatSync(this.#path(name), { throwIfNoEntry: false }) ?? NO_FILE;
-    return { name, mtimeMs, size, number: Number.parseInt(name, 10) || 0 };
   }
 
   /** Resolves when the message has been handled, or waits; with whether the file existed and was complete. */
@@ -161,16 +149,14 @@ export class Inbox {
     const gone = new AbortController();
     this.#inProgress.set(name, gone);
     const answer = await this.#options.answer(message, gone.signal);
-    const isLeft = answer?.kind === 'error' && answer.code === 'ending' && !name.endsWith('.ask');
+    const isAsked = name.endsWith('.ask');
+    const isRefused = answer?.kind === 'error' && !isAsked;
     // The next engine will handle it.
-    if (isLeft || (answer === null && !gone.signal.aborted)) return;
-    if (answer?.kind === 'error' && !name.endsWith('.ask')) {
-      this.#warn(`the message ${name} was refused: ${answer.message}`);
-      if (this.#moveToRefused(name)) this.#inProgress.delete(name);
-      return;
-    }
-    if (answer !== null && name.endsWith('.ask')) this.#writeAnswer(name, answer);
-    if (this.#delete(name)) this.#inProgress.delete(name);
+    if ((isRefused && answer.code === 'ending') || (answer === null && !gone.signal.aborted)) return;
+    if (isRefused) this.#warn(`the message ${name} was refused: ${answer.message}`);
+    if (answer !== null && isAsked) this.#writeAnswer(name, answer);
+    const isRemoved = isRefused ? this.#moveToRefused(name) : this.#delete(name);
+    if (isRemoved) this.#inProgress.delete(name);
   }
 
   /** The answer exists before the question is deleted (inbox/4). */
@@ -181,7 +167,7 @@ export class Inbox {
       writeFileSync(unfinished, encodeAnswer(answer), { mode: 0o600 });
       renameSync(unfinished, this.#path(`${id}.answer`));
     } catch (error) {
-      assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
+      if (!isErrno(error, ...UNUSABLE)) throw error;
       this.#warn(`message ${name} cannot be answered (${error.code})`);
     }
   }
@@ -203,7 +189,7 @@ export class Inbox {
       return true;
     } catch (error) {
       // Something else is in the place of the folder.
-      if (!(error instanceof UsageError)) assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
+      if (!(error instanceof UsageError) && !isErrno(error, ...UNUSABLE)) throw error;
       return false;
     }
   }
@@ -214,32 +200,24 @@ export class Inbox {
   }
 
   #deleteStaleAnswers(): void {
-    for (const name of namesIn(this.#options.folder)) {
-      const { mtimeMs } = this.#arrival(name);
+    const { folder } = this.#options;
+    for (const { name, mtimeMs } of inOrder(folder, namesIn(folder))) {
       if (name.endsWith('.answer') && Date.now() - mtimeMs > ANSWER_KEPT_MS) this.#delete(name);
     }
   }
 
   #deleteAll(): void {
-    for (const name of namesIn(this.#options.folder)) {
-      if (MESSAGE.test(name) || UNFINISHED.test(name)) this.#delete(name);
-    }
-    try {
-      rmdirSync(this.#options.folder);
-    } catch (error) {
-      assertErrno(error, 'ENOTEMPTY', 'EEXIST', ...ABSENT, ...REFUSED, ...EXHAUSTED);
-    }
+    const { folder } = this.#options;
+    for (const name of namesIn(folder)) if (MESSAGE.test(name) || UNFINISHED.test(name)) this.#delete(name);
+    tolerate(['ENOTEMPTY', 'EEXIST', ...UNUSABLE], undefined, () => rmdirSync(folder));
   }
 
   /** Whether the file no longer exists. */
   #delete(name: string): boolean {
-    try {
-      unlinkSync(this.#path(name));
+    return tolerate(UNUSABLE, false, () => {
+      tolerate(ABSENT, undefined, () => unlinkSync(this.#path(name)));
       return true;
-    } catch (error) {
-      assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
-      return isErrno(error, ...ABSENT);
-    }
+    });
   }
 
   #path(name: string): string {
@@ -251,31 +229,19 @@ interface Arrival {
   readonly name: string;
   readonly mtimeMs: number;
   readonly size: number;
-  readonly number: number;
 }
 
-const NO_FILE: Arrival = { name: '', mtimeMs: 0, size: 0, number: 0 };
-
-/** File systems store times in steps of some milliseconds. Within one, the lower process id most likely came first. */
-function byArrival(a: Arrival, b: Arrival): number {
-  return a.mtimeMs - b.mtimeMs || a.number - b.number || (a.name < b.name ? -1 : 1);
+/** In order of arrival. Within a tick of the file system's clock the lower process id most likely came first. */
+function inOrder(folder: string, names: readonly string[]): readonly Arrival[] {
+  const arrivals = names.map((name) => {
+    const { mtimeMs, size } = lstatSync(join(folder, name), { throwIfNoEntry: false }) ?? { mtimeMs: 0, size: 0 };
+    return { name, mtimeMs, size, number: Number.parseInt(name, 10) || 0 };
+  });
+  return arrivals.sort((a, b) => a.mtimeMs - b.mtimeMs || a.number - b.number || (a.name < b.name ? -1 : 1));
 }
 
 function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
-    return [];
-  }
-}
-
-/** Throws any other error on. */
-function assertErrno(
-  error: unknown,
-  ...codes: readonly [string, ...(readonly string[])]
-): asserts error is NodeJS.ErrnoException {
-  if (!isErrno(error, ...codes)) throw error;
+  return tolerate(UNUSABLE, [], () => readdirSync(folder));
 }
 
 // The message that `meow event` leaves in an inbox. It is written by a shell alone (bin/event.sh), which can neither quote
@@ -289,7 +255,7 @@ function assertErrno(
 const MAGIC = 'meow-event-1';
 
 /** Null if the file is incomplete. `id`: identifies the message. An error is a sentence. */
-export function parseEventFile(text: string, id: string, runId: string): Result<EventMessage, string> | null {
+export function parseEventFile(text: string, id: string, runId: string): Result<Message, string> | null {
   const [magic, announced, ...rest] = text.split('\0');
   if (rest.length === 0) return `${MAGIC}\0`.startsWith(text) || magic === MAGIC ? null : err('it is not an event');
   if (magic !== MAGIC || !/^[1-9]\d{0,5}$/.test(announced ?? '')) return err('it is not an event');
@@ -299,10 +265,7 @@ export function parseEventFile(text: string, id: string, runId: string): Result<
   const [workflow = '', agent = '', type = '', ...args] = fields;
   const data = dataOf(args);
   if (fields.length > Number(announced) || data === null) return err('it is not an event');
-  const line = JSON.stringify({ type: 'event', id, workflow, agent, event_type: type, data });
-  const parsed: Result<Message, string> = parseMessage(line, runId);
-  if (!parsed.ok) return parsed;
-  return parsed.value.kind === 'event' ? ok(parsed.value) : err('it is not an event');
+  return parseMessage(JSON.stringify({ type: 'event', id, workflow, agent, event_type: type, data }), runId);
 }
 
 /** `--data k=v` and `--data=k=v`. */
@@ -316,4 +279,18 @@ function dataOf(args: readonly string[]): Readonly<Record<string, string>> | nul
     entries.push([pair.slice(0, equals), pair.slice(equals + 1)]);
   }
   return Object.fromEntries(entries);
+}
+
+/** Messages that no engine has applied yet, in order of arrival: a new decision must respect earlier ones. */
+export function pendingMessages(inbox: string, runId: string): readonly Message[] {
+  const names = namesIn(inbox).filter((name) => name.endsWith('.tell') && !name.startsWith('.'));
+  return inOrder(inbox, names).flatMap(({ name }) => {
+    const message = parseMessage(readUntrustedFile(join(inbox, name), LINE_BYTES_MAX)?.text ?? '', runId);
+    return message.ok ? [message.value] : [];
+  });
+}
+
+/** The file names of messages that an engine has refused. */
+export function refusedMessages(inbox: string): readonly string[] {
+  return namesIn(join(inbox, 'refused'));
 }

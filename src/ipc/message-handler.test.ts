@@ -1,57 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Json } from '../base/json.ts';
-import { ok } from '../base/result.ts';
-import { success } from '../ir/effect.ts';
+
+import { ACK, fail, isOpen, setup } from '../../test/kernel-rig/message-handler.ts';
+import { type Progress, success } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
-import { manualClock, fakeRun } from '../../test/kernel-rig/fake-run.ts';
-import type { FakeRun } from '../../test/kernel-rig/fake-run.ts';
-import { MessageHandler } from './message-handler.ts';
-import type { Answer } from './protocol.ts';
-import { parseMessage } from './protocol.ts';
-
-function setup(program: readonly string[] = ['a', 'b needs a']) {
-  const taken = new Set<string>();
-  const run = fakeRun(program);
-  const clock = manualClock();
-  let ids = 0;
-  const handler = new MessageHandler({
-    run,
-    clock,
-    promptText: ({ prompt }) => ok(`shown: ${JSON.stringify(prompt)}`),
-    hasAccepted: (agent, effect) => taken.has(`${agent} ${effect}`),
-    fileProblem: (path) => (path === 'there.txt' ? null : path === 'src' ? 'is a folder' : 'no such file'),
-    newId: () => `made-${++ids}`,
-  });
-  run.watch((records, state) => handler.observe(records, state));
-  const say = (message: object, gone = new AbortController().signal): Promise<Answer | null> => {
-    const parsed = parseMessage(JSON.stringify(message), run.id);
-    if (!parsed.ok) throw new Error(parsed.error);
-    return handler.answer(parsed.value, gone);
-  };
-  const emit = (type: string, data: Json = {}, agent: string | null = null): Promise<Answer | null> =>
-    say({ type: 'event', event_type: type, data, agent });
-  return { run, clock, handler, say, emit, taken };
-}
-
-/** Whether it is answered without anything happening. */
-async function isOpen(answer: Promise<unknown>): Promise<boolean> {
-  const nothing = Symbol('nothing');
-  const turns = async (): Promise<symbol> => {
-    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
-    return nothing;
-  };
-  return (await Promise.race([answer, turns()])) === nothing;
-}
-
-function fail(run: FakeRun, step: string): Promise<void> {
-  return run.submit({
-    kind: 'effect-finished',
-    effect: `${step}#1`,
-    outcome: { kind: 'failure', failure: failure('exit-nonzero', 'no') },
-  });
-}
-
-const ACK = { kind: 'ack', success: true };
 
 describe('events', () => {
   test('one that was emitted is acknowledged when it is durable, and has an id', async () => {
@@ -238,125 +189,6 @@ test('so many may wait, and no more (handler/4)', async () => {
   });
 });
 
-describe('gates', () => {
-  const WAIT = { type: 'await_approval', step: 'a', gate_id: 'review' };
-  const APPROVE = { type: 'approval', gate_id: 'review', approved: true, notes: 'fine', by: 'ann' };
-  const REJECT = { type: 'approval', gate_id: 'review', approved: false, reason: 'no tests', by: 'bob' };
-
-  test('what people are asked is kept with the gate', async () => {
-    const { run, say } = setup();
-    void say({ ...WAIT, prompt: 'Is it good?' });
-    await isOpen(Promise.race([]));
-    expect(run.inputs).toEqual([{ kind: 'gate-asked', gate: 'review', step: 'a', prompt: 'Is it good?' }]);
-  });
-
-  test('a decision reaches the one who waits', async () => {
-    const { say } = setup();
-    const answer = say(WAIT);
-    expect(await isOpen(answer)).toBe(true);
-    expect(await say(REJECT)).toEqual(ACK);
-    expect(await answer).toEqual({
-      kind: 'gate-decided',
-      gate: 'review',
-      approved: false,
-      by: 'bob',
-      notes: 'no tests',
-      answer: null,
-    });
-  });
-
-  test('one that nobody has asked for is kept, and said so', async () => {
-    const { say } = setup(['a', 'c']);
-    void say({ ...WAIT, step: 'c', gate_id: 'other' });
-    await isOpen(Promise.race([]));
-    expect(await say(APPROVE)).toEqual({
-      ...ACK,
-      note: 'no step has asked for gate review yet: the decision is stored until one does (open now: other)',
-    });
-    expect(await say(WAIT)).toMatchObject({ kind: 'gate-decided', approved: true, by: 'ann', notes: 'fine' });
-  });
-
-  test('the first decision stands; the same again does no harm', async () => {
-    const { say } = setup();
-    void say(WAIT);
-    await isOpen(Promise.race([]));
-    await say(APPROVE);
-    expect(await say({ ...APPROVE, by: 'bob' })).toEqual({
-      ...ACK,
-      note: 'gate review was already approved by ann',
-    });
-    expect(await say(REJECT)).toEqual({
-      kind: 'error',
-      message: 'gate review was already approved by ann, and the first decision counts',
-      code: 'refused',
-    });
-  });
-
-  test('an approval that is sent again under its id is acknowledged, and decides nothing when the gate is asked again', async () => {
-    const { run, say } = setup(['block ask visit-last', 'ask gate deploy route approved=goto:ask']);
-    const approve = { ...APPROVE, gate_id: 'deploy', id: 'm1' };
-    expect(await say(approve)).toEqual(ACK);
-    expect(run.state.steps.get('ask#2')?.status).toBe('running');
-    const before = run.inputs.length;
-    expect(await say(approve)).toEqual(ACK);
-    expect(run.inputs).toHaveLength(before);
-    expect(run.state.steps.has('ask#3')).toBe(false);
-    expect(await say({ ...approve, id: 'm2' })).toEqual(ACK);
-    expect(run.state.steps.get('ask#3')?.status).toBe('running');
-  });
-
-  test('two that decide at once: one of them is told that it was second', async () => {
-    const { run, say } = setup();
-    void say(WAIT);
-    await isOpen(Promise.race([]));
-    const [approved, rejected] = [say(APPROVE), say(REJECT)];
-    expect(await approved).toEqual(ACK);
-    expect(await rejected).toMatchObject({ kind: 'error', code: 'refused' });
-    expect(run.state.gates.get('review')?.verdict?.approved).toBe(true);
-  });
-
-  test('nobody decides in time', async () => {
-    const { run, clock, say } = setup();
-    const answer = say({ ...WAIT, timeout_ms: 5_000 });
-    await isOpen(answer);
-    clock.pass(5_000);
-    expect(await answer).toEqual({ kind: 'timeout', message: 'nobody decided gate review within 5.0s' });
-    expect(run.inputs.at(-1)).toEqual({ kind: 'gate-expired', gate: 'review', step: 'a' });
-  });
-
-  test('a time that was up before the engine came is up, and its step hears of nothing else first', async () => {
-    const { run, clock, say } = setup();
-    const answer = say({ ...WAIT, deadline: clock.now() - 1 });
-    expect(await answer).toMatchObject({ kind: 'timeout' });
-    expect(run.inputs.map(({ kind }) => kind)).toEqual(['gate-asked', 'gate-expired']);
-  });
-
-  test('a question is answered, and only the open one where none is named', async () => {
-    const { say } = setup(['a', 'c']);
-    expect(await say({ type: 'answer', text: 'blue' })).toMatchObject({ message: 'run wf-1 has no open gate' });
-    const colour = say({ ...WAIT, gate_id: 'colour' });
-    await isOpen(colour);
-    expect(await say({ type: 'answer', text: 'blue', by: 'ann' })).toEqual(ACK);
-    expect(await colour).toMatchObject({ approved: true, answer: 'blue', by: 'ann' });
-    void say({ ...WAIT, gate_id: 'one' });
-    void say({ ...WAIT, step: 'c', gate_id: 'two' });
-    await isOpen(Promise.race([]));
-    expect(await say({ type: 'answer', text: 'blue' })).toMatchObject({ kind: 'error', code: 'refused' });
-  });
-
-  test('a gate needs a step that asks for it', async () => {
-    const { say } = setup();
-    expect(await say({ type: 'await_approval', gate_id: 'review' })).toMatchObject({ kind: 'error', code: 'refused' });
-    expect(await say({ ...WAIT, step: 'nowhere' })).toMatchObject({ kind: 'error', code: 'refused' });
-  });
-
-  test('a run that has failed takes no decision', async () => {
-    const { run, say } = setup(['a']);
-    await fail(run, 'a');
-    expect(await say(APPROVE)).toMatchObject({ kind: 'error', code: 'ended' });
-  });
-});
-
 describe('reports of agents', () => {
   async function withAgent(): Promise<ReturnType<typeof setup>> {
     const rig = setup(['s spawn w', 'p prompt w wants n needs s']);
@@ -387,6 +219,57 @@ describe('reports of agents', () => {
     expect(await say({ type: 'get_prompt', agent: 'w' })).toEqual({ kind: 'prompt', content: '' });
     taken.add('w q#1');
     expect(await say({ type: 'get_prompt', agent: 'w' })).toMatchObject({ step: 'q' });
+  });
+
+  describe('an agent that asks for its task during the delivery', () => {
+    const NOTHING = { kind: 'prompt', content: '' };
+    async function sending() {
+      const rig = await withAgent();
+      const note = (progress: Progress): Promise<void> =>
+        rig.run.submit({ kind: 'effect-progressed', effect: 'p#1', progress });
+      await note({ delivery: 'sending' });
+      return { ...rig, note };
+    }
+
+    test('is shown it when the delivery is confirmed', async () => {
+      const { say, note, taken } = await sending();
+      const answer = say({ type: 'get_prompt', agent: 'w' });
+      expect(await isOpen(answer)).toBe(true);
+      await note({ delivery: 'blocked-on-dialog' });
+      expect(await isOpen(answer)).toBe(true);
+      taken.add('w p#1');
+      await note({ delivery: 'accepted' });
+      expect(await answer).toMatchObject({ step: 'p' });
+    });
+
+    test('is shown nothing if the prompt is queued, or the delivery fails', async () => {
+      const queued = await sending();
+      const answer = queued.say({ type: 'get_prompt', agent: 'w' });
+      await queued.note({ delivery: 'queued' });
+      expect(await answer).toEqual(NOTHING);
+      const failed = await sending();
+      const other = failed.say({ type: 'get_prompt', agent: 'w' });
+      await fail(failed.run, 'p');
+      expect(await other).toEqual(NOTHING);
+    });
+
+    test('is shown nothing at once if it cannot have it yet', async () => {
+      const { say, unsubmitted } = await sending();
+      unsubmitted.add('w p#1');
+      expect(await say({ type: 'get_prompt', agent: 'w' })).toEqual(NOTHING);
+    });
+
+    test('gets no answer if it goes away, or the engine ends', async () => {
+      const { say, handler } = await sending();
+      const leaving = new AbortController();
+      const first = say({ type: 'get_prompt', agent: 'w' }, leaving.signal);
+      const second = say({ type: 'get_prompt', agent: 'w' });
+      leaving.abort();
+      expect(await first).toBeNull();
+      expect(await isOpen(second)).toBe(true);
+      handler.close();
+      expect(await second).toBeNull();
+    });
   });
 
   test('a report that lacks an output is refused, with what is missing and how to say it', async () => {

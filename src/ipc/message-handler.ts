@@ -6,28 +6,32 @@
 //              because the engine died in between gets the same answer.
 //   handler/3  A waiting call is released when the run begins to end, when its attempt is over, and when its caller goes away.
 //   handler/4  The number of waiting calls is bounded, and so is the number of gates that they can create.
+//   handler/5  A decision without a valid proof is refused, and the run warns of it. Decisions are handled one after the other.
+//   handler/6  While a call waits for a gate, no other question on behalf of its step can replace its own.
 
-import type { Json, JsonMap } from '../base/json.ts';
-import { own } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
+import { type Result, UsageError } from '../base/errors.ts';
+import { type Json, type JsonMap, own } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
-import { UsageError } from '../base/usage-error.ts';
 import type { LiveRun } from '../engine/client.ts';
 import type { Clock } from '../engine/ports.ts';
 import { plainText } from '../ir/text.ts';
+import { type CurrentPrompt, currentPromptOf } from '../kernel/agents.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { approversOf, gateRequestOf } from '../kernel/gates.ts';
+import { canBeDecided, gateRequestOf } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
-import type { CurrentPrompt } from '../kernel/current-prompt.ts';
-import { currentPromptOf } from '../kernel/current-prompt.ts';
-import { requiredFiles, checkReport } from '../kernel/report.ts';
-import type { RunState, StepState } from '../kernel/state.ts';
-import { effectId, isOpenGate, isFinished } from '../kernel/state.ts';
-import { findStep } from './find-step.ts';
-import type { Answer, EventMessage, Message, Waiting } from './protocol.ts';
-import { errorAnswer } from './protocol.ts';
-import type { EmittedEvent } from './pending-waits.ts';
-import { PendingWaits } from './pending-waits.ts';
+import { checkReport, recordsRefusal, requiredFiles } from '../kernel/report.ts';
+import { findStep } from '../kernel/scope.ts';
+import { effectId, isFinished, isOpenGate, type RunState, type StepState } from '../kernel/state.ts';
+import {
+  approverProblem,
+  askingProblem,
+  authorizeDecision,
+  type GateDecision,
+  type ProofChecks,
+  verbOf,
+} from './authorize-decision.ts';
+import { type EmittedEvent, endingMessage, PendingWaits, type Unmatched } from './pending-waits.ts';
+import { type Answer, errorAnswer, type Message, type Waiting } from './protocol.ts';
 
 export interface MessageHandlerOptions {
   readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'submit'>;
@@ -40,20 +44,27 @@ export interface MessageHandlerOptions {
   mayReportOn?(agent: string, effectId: string): boolean;
   /** Why a path, relative to that folder, is not a file; null if it is one. */
   fileProblem(path: string, from: string): string | null;
-  /** Creates a unique id, for an event that came without one. */
+  readonly proofs: ProofChecks;
+  /** Creates a unique id, for a message that came without one. */
   newId(): string;
 }
 
-type Of<Kind extends Message['kind']> = Extract<Message, { kind: Kind }>;
-
 export class MessageHandler {
   readonly #options: MessageHandlerOptions;
+  readonly #run: MessageHandlerOptions['run'];
+  readonly #state: RunState;
   readonly #waits: PendingWaits;
   #whenDurable: (() => void)[] = [];
+  /** Those that calls wait for. `text`: the prompt and the approvers. */
+  readonly #questions = new Set<{ readonly gate: string; readonly step: string; readonly text: string }>();
+  /** Resolves when all decisions so far have been handled. */
+  #decisions: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   constructor(options: MessageHandlerOptions) {
     this.#options = options;
+    this.#run = options.run;
+    this.#state = options.run.state;
     this.#waits = new PendingWaits(options.run.state, options.clock);
   }
 
@@ -84,7 +95,7 @@ export class MessageHandler {
 
   /** During an append the state is ahead of the journal (handler/1). */
   #durable(): Promise<void> {
-    if (this.#options.run.durable) return Promise.resolve();
+    if (this.#run.durable) return Promise.resolve();
     return new Promise((resolve) => this.#whenDurable.push(resolve));
   }
 
@@ -93,7 +104,7 @@ export class MessageHandler {
       case 'step-done':
         return this.#stepDone(message);
       case 'get-prompt':
-        return this.#prompt(message);
+        return this.#prompt(message, gone);
       case 'get-session-id':
         return this.#sessionId(message);
       case 'event':
@@ -105,39 +116,32 @@ export class MessageHandler {
       case 'await-approval':
         return this.#awaitGate(message, gone);
       case 'approval':
-        return this.#decideGate(message.gate, message.message, {
-          approved: message.approved,
-          by: message.by ?? UNNAMED,
-          notes: message.notes,
-          answer: null,
-        });
       case 'answer':
-        return this.#answerGate(message);
+        return this.#inTurn(() => this.#decide(message));
       case 'ping':
-        return { kind: 'pong', workflow: this.#options.run.id };
+        return { kind: 'pong', workflow: this.#run.id };
     }
   }
 
   async #stepDone({ agent, step: named, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
-    const { run } = this.#options;
     const step = named ?? this.#previousStep(agent);
     const report = { agent, step, outputs, message };
-    const verdict = checkReport(run.state, report);
+    const verdict = checkReport(this.#state, report);
     if (verdict.kind === 'refused') {
-      const about = step ?? run.state.agents.get(agent ?? '')?.busy?.id ?? '';
-      return errorAnswer(withProblems(verdict.message, this.#fileProblems(about, outputs)), 'refused');
+      const about = step ?? this.#state.agents.get(agent ?? '')?.busy?.id ?? '';
+      return this.#refuse(about, withProblems(verdict.message, this.#fileProblems(about, outputs)));
     }
-    if (verdict.kind === 'repeated') return { kind: 'ack', success: true };
+    if (verdict.kind === 'repeated') return ACK;
     const problems = this.#fileProblems(verdict.step, verdict.outputs);
     if (problems.length > 0) {
       const named = problems.map(({ name }) => name);
-      return errorAnswer(withProblems(invalidOutputs(run.state, verdict.step, named), problems), 'refused');
+      return this.#refuse(verdict.step, withProblems(invalidOutputs(this.#state, verdict.step, named), problems));
     }
-    await run.submit({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
+    await this.#run.submit({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
     // Another report, or the end of the step, may have been handled first.
-    const after = checkReport(run.state, { ...report, step: verdict.step });
+    const after = checkReport(this.#state, { ...report, step: verdict.step });
     if (after.kind !== 'repeated') {
-      return errorAnswer(after.kind === 'refused' ? after.message : 'the step no longer accepts a report', 'refused');
+      return errorAnswer(after.kind === 'refused' ? after.message : 'the step no longer accepts a report');
     }
     const warnings = verdict.unknown.map(
       (name) => `the step does not declare the output ${name}; it is stored all the same`,
@@ -145,17 +149,20 @@ export class MessageHandler {
     return { kind: 'ack', success: true, ...(warnings.length > 0 ? { warnings } : {}) };
   }
 
+  /** Recorded, so that people see what an agent tried. */
+  async #refuse(id: string, reason: string): Promise<Answer> {
+    const step = this.#state.steps.get(id);
+    if (step !== undefined && recordsRefusal(step))
+      await this.#run.submit({ kind: 'report-refused', step: id, reason: reason.slice(0, REASON_MAX) });
+    return errorAnswer(reason);
+  }
+
   /** If an agent has not received its next prompt yet, it reports on its previous step; null means its current one. */
   #previousStep(agent: string | null): string | null {
-    const { state } = this.#options.run;
-    const busy = state.agents.get(agent ?? '')?.busy ?? null;
-    if (
-      agent === null ||
-      busy === null ||
-      this.#options.mayReportOn?.(agent, effectId(busy.id, busy.attempt)) !== false
-    )
-      return null;
-    const before = [...state.steps.values()].findLast(
+    const busy = this.#state.agents.get(agent ?? '')?.busy ?? null;
+    if (agent === null || busy === null) return null;
+    if (this.#options.mayReportOn?.(agent, effectId(busy.id, busy.attempt)) !== false) return null;
+    const before = [...this.#state.steps.values()].findLast(
       ({ agent: whose, status, definition: { act } }) =>
         whose === agent && status === 'done' && act.kind === 'effect' && act.effect.kind === 'prompt',
     );
@@ -163,184 +170,232 @@ export class MessageHandler {
   }
 
   #fileProblems(step: string, outputs: JsonMap): readonly FileProblem[] {
-    return requiredFiles(this.#options.run.state, step, outputs).flatMap(({ name, path, from }) => {
+    return requiredFiles(this.#state, step, outputs).flatMap(({ name, path, from }) => {
       const problem = path.trim() === '' ? null : this.#options.fileProblem(path, from);
       return problem === null ? [] : [{ name, problem: `${problem}: ${path}` }];
     });
   }
 
-  #prompt({ agent }: Of<'get-prompt'>): Answer {
-    const { state } = this.#options.run;
-    const prompt = currentPromptOf(state, agent);
-    const step = state.steps.get(prompt?.step ?? '');
-    if (prompt === null || step === undefined || !this.#hasAccepted(agent, step))
+  /** An agent that asks while its prompt is being delivered may have it already: the outcome of the delivery decides. */
+  async #prompt({ agent }: Of<'get-prompt'>, gone: AbortSignal): Promise<Answer | null> {
+    while (this.#isDelivering(agent) && this.#whenDurable.length < DELIVERY_WAITS_MAX) {
+      await this.#recorded(gone);
+      if (gone.aborted || this.#closed) return null;
+    }
+    const prompt = currentPromptOf(this.#state, agent);
+    const step = this.#state.steps.get(prompt?.step ?? '');
+    if (prompt === null || step === undefined || !this.#options.hasAccepted(agent, effectId(step.id, step.attempt))) {
       return { kind: 'prompt', content: '' };
+    }
     const text = this.#options.promptText(prompt);
     return text.ok
       ? { kind: 'prompt', content: text.value, step: prompt.step }
-      : errorAnswer(`the prompt of step ${prompt.step}: ${text.error}`, 'refused');
+      : errorAnswer(`the prompt of step ${prompt.step}: ${text.error}`);
   }
 
-  #hasAccepted(agent: string, { id, attempt }: StepState): boolean {
-    return this.#options.hasAccepted(agent, effectId(id, attempt));
+  /** Whether the prompt has been submitted, and nothing tells yet whether the agent has it. */
+  #isDelivering(agent: string): boolean {
+    const step = this.#state.steps.get(currentPromptOf(this.#state, agent)?.step ?? '');
+    if (step?.delivery !== 'sending' && step?.delivery !== 'blocked-on-dialog') return false;
+    const effect = effectId(step.id, step.attempt);
+    if (this.#options.hasAccepted(agent, effect)) return false;
+    return this.#options.mayReportOn?.(agent, effect) !== false;
+  }
+
+  /** Resolves at the next record, or when the caller goes away. */
+  async #recorded(gone: AbortSignal): Promise<void> {
+    if (gone.aborted) return;
+    await new Promise<void>((resolve) => {
+      this.#whenDurable.push(resolve);
+      gone.addEventListener('abort', () => resolve(), { once: true });
+    });
+    if (!gone.aborted) await this.#durable();
   }
 
   #sessionId({ agent }: Of<'get-session-id'>): Answer {
-    const known = this.#options.run.state.agents.get(agent);
+    const known = this.#state.agents.get(agent);
     const session = known?.info?.session ?? null;
     if (session !== null) return { kind: 'session-id', session_id: session };
-    return errorAnswer(`agent ${agent} ${known === undefined ? 'is unknown' : 'has no session'}`, 'refused');
+    return errorAnswer(`agent ${agent} ${known === undefined ? 'is unknown' : 'has no session'}`);
   }
 
-  async #event({ id, eventType, agent, data }: EventMessage): Promise<Answer> {
-    const known = id ?? this.#options.newId();
-    await this.#options.run.submit({ kind: 'event-emitted', event: { id: known, type: eventType, agent, data } });
-    return { kind: 'ack', success: true };
+  async #event({ id, eventType: type, agent, data }: Of<'event'>): Promise<Answer> {
+    await this.#run.submit({ kind: 'event-emitted', event: { id: id ?? this.#options.newId(), type, agent, data } });
+    return ACK;
   }
 
   async #awaitEvent(message: Of<'await-event'>, gone: AbortSignal): Promise<Answer | null> {
-    const { run, clock } = this.#options;
     const step = this.#stepOf(message);
     const refused = await this.#refuseWait(message, step);
     if (refused !== null) return refused;
-    const until = deadlineOf(message, clock.now());
-    const matches = (event: EmittedEvent): boolean => matchesFilter(event, message.filter, run.id);
+    const until = this.#deadlineOf(message);
+    const matches = (event: EmittedEvent): boolean => matchesFilter(event, message.filter, this.#run.id);
     const { asking } = message;
     const attempt = step?.attempt ?? 0;
     const found = await this.#waits.event({ type: message.eventType, matches, step, asking, until, gone });
-    switch (found.kind) {
-      case 'event': {
-        const { event } = found;
-        if (step !== null)
-          await run.submit({ kind: 'event-received', step: step.id, event: event.seq, asking, attempt });
-        const { type, agent, data } = event;
-        return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
-      }
-      case 'timeout':
-        return { kind: 'timeout', message: `no matching event ${message.eventType}${within(message)}` };
-      case 'released':
-        return this.#release(step, found.message);
-      case 'gone':
-        return null;
-    }
+    const late = `no matching event ${message.eventType}${within(message)}`;
+    if (found.kind !== 'event') return this.#unmatched(found, step, late);
+    const { seq: event, type, agent, data } = found.event;
+    if (step !== null) await this.#run.submit({ kind: 'event-received', step: step.id, event, asking, attempt });
+    return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
   }
 
   #stepStatus({ step, asker, agent }: Of<'step-status'>): Answer {
-    const { run } = this.#options;
-    const found = findStep(run.state, step, asker ?? run.state.agents.get(agent ?? '')?.busy?.id ?? null);
-    if (found === null) return errorAnswer(`run ${run.id} has no step ${step}`, 'unknown-step');
+    const found = findStep(this.#state, step, asker ?? this.#state.agents.get(agent ?? '')?.busy?.id ?? null);
+    if (found === null) return errorAnswer(`run ${this.#run.id} has no step ${step}`, 'unknown-step');
     return { kind: 'step-status', step: found.id, status: found.status };
   }
 
   async #awaitGate(message: Of<'await-approval'>, gone: AbortSignal): Promise<Answer | null> {
-    const { run, clock } = this.#options;
     const { gate } = message;
     const step = this.#stepOf(message);
-    if (step === null) return errorAnswer(`no step of run ${run.id} asks for gate ${gate}`, 'refused');
+    if (step === null) return errorAnswer(`no step of run ${this.#run.id} asks for gate ${gate}`);
     const refused = await this.#refuseWait(message, step);
     if (refused !== null) return refused;
-    if (this.#exceedsGates(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
-    const until = deadlineOf(message, clock.now());
-    await run.submit({ kind: 'gate-asked', gate, step: step.id, prompt: message.prompt });
+    if (this.#exceedsGates(gate)) return errorAnswer(`run ${this.#run.id} has too many gates`);
+    const { prompt, approvers } = message;
+    const question = { gate, step: step.id, text: JSON.stringify([prompt, approvers]) };
+    for (const other of this.#questions) {
+      if (other.gate !== gate || other.step !== step.id || other.text === question.text) continue;
+      return errorAnswer(`step ${step.id} waits for gate ${gate} already, with another prompt or other approvers`);
+    }
+    this.#questions.add(question);
+    try {
+      return await this.#askGate(message, step, gone);
+    } finally {
+      this.#questions.delete(question);
+    }
+  }
+
+  async #askGate(message: Of<'await-approval'>, step: StepState, gone: AbortSignal): Promise<Answer | null> {
+    const { gate, prompt, approvers } = message;
+    const until = this.#deadlineOf(message);
+    const listed = approvers === null ? {} : { approvers };
+    await this.#run.submit({ kind: 'gate-asked', gate, step: step.id, prompt, ...listed });
     await this.#durable();
     // The run may have begun to end first: then the gate was not opened.
     const tooLate = await this.#refuseWait(message, step);
     if (tooLate !== null) return tooLate;
-    const decision = gateRequestOf(run.state, step, gate)?.verdict ?? null;
+    const verdict = (): GateVerdict | null => gateRequestOf(this.#state, step, gate)?.verdict ?? null;
+    const decision = verdict();
     if (decision !== null) return decided(gate, decision);
-    const found = await this.#waits.gate({ gate, step, until, gone });
-    switch (found.kind) {
-      case 'verdict':
-        return decided(gate, found.verdict);
-      case 'timeout': {
-        await run.submit({ kind: 'gate-expired', gate, step: step.id });
-        // Somebody may have decided at the last moment.
-        const verdict = gateRequestOf(run.state, step, gate)?.verdict ?? null;
-        if (verdict !== null) return decided(gate, verdict);
-        return { kind: 'timeout', message: `nobody decided gate ${gate}${within(message)}` };
-      }
-      case 'released':
-        return this.#release(step, found.message);
-      case 'gone':
-        return null;
+    const found = await this.#waits.gate(gate, { step, until, gone });
+    if (found.kind === 'verdict') return decided(gate, found.verdict);
+    if (found.kind === 'timeout') {
+      await this.#run.submit({ kind: 'gate-expired', gate, step: step.id });
+      // Somebody may have decided at the last moment.
+      const late = verdict();
+      if (late !== null) return decided(gate, late);
     }
+    return this.#unmatched(found, step, `nobody decided gate ${gate}${within(message)}`);
   }
 
-  #answerGate({ gate, text, by, message }: Of<'answer'>): Answer | Promise<Answer> {
-    const { run } = this.#options;
-    if (message !== null && run.state.seenMessages.has(message)) return { kind: 'ack', success: true };
-    const open = openGates(run.state);
-    const [only] = open;
-    const meant = gate ?? only;
-    if (meant === undefined) return errorAnswer(`run ${run.id} has no open gate`, 'refused');
-    if (gate === null && open.length > 1) {
-      return errorAnswer(`run ${run.id} has ${open.length} open gates: say which of ${open.join(', ')}`, 'refused');
-    }
-    return this.#decideGate(meant, message, { approved: true, by: by ?? UNNAMED, notes: null, answer: text });
+  async #unmatched(found: Unmatched, step: StepState | null, ifLate: string): Promise<Answer | null> {
+    if (found.kind === 'released') return this.#release(step, found.message);
+    return found.kind === 'timeout' ? { kind: 'timeout', message: ifLate } : null;
   }
 
-  async #decideGate(gate: string, message: string | null, verdict: GateVerdict): Promise<Answer> {
-    const { run } = this.#options;
-    if (message !== null && run.state.seenMessages.has(message)) return { kind: 'ack', success: true };
-    const { end } = run.state;
-    if (end === 'done' || end === 'failed') return errorAnswer(`run ${run.id} has ended: it is ${end}`, 'ended');
-    const before = run.state.gates.get(gate)?.verdict;
+  async #inTurn(decide: () => Promise<Answer | null>): Promise<Answer | null> {
+    const answer = this.#decisions.then(async () => {
+      await this.#durable();
+      return this.#closed ? null : await decide();
+    });
+    this.#decisions = answer.catch(() => undefined);
+    return answer;
+  }
+
+  async #decide(decision: GateDecision): Promise<Answer> {
+    if (decision.gate !== null) return this.#decideGate(decision.gate, decision);
+    if (this.#hasSeen(decision)) return ACK;
+    const open = openGates(this.#state);
+    const [gate] = open;
+    if (gate === undefined) return errorAnswer(`run ${this.#run.id} has no open gate`);
+    if (open.length > 1) {
+      return errorAnswer(`run ${this.#run.id} has ${open.length} open gates: say which of ${open.join(', ')}`);
+    }
+    return this.#decideGate(gate, decision);
+  }
+
+  async #decideGate(gate: string, decision: GateDecision): Promise<Answer> {
+    const authorized = await authorizeDecision(this.#run, gate, decision, this.#options.proofs);
+    await this.#durable();
+    if (!authorized.ok) return this.#refuseDecision(gate, authorized.error);
+    if (this.#hasSeen(decision)) return ACK;
+    const { verdict, asking } = authorized.value;
+    const { end } = this.#state;
+    if (end === 'done' || end === 'failed') return errorAnswer(`run ${this.#run.id} has ended: it is ${end}`, 'ended');
+    const stale = askingProblem(this.#state, gate, asking);
+    if (stale !== null) return this.#refuseDecision(gate, stale);
+    const before = this.#state.gates.get(gate)?.verdict;
     if (before) return answerToSecondDecision(gate, before, verdict);
-    if (this.#exceedsGates(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
-    const problem = approverProblem(run.state, gate, verdict);
-    if (problem !== null) return errorAnswer(problem, 'refused');
-    const open = openGates(run.state);
-    await run.submit({ kind: 'gate-decided', gate, verdict, message });
-    // Another decision may have come first. A gate that the run reaches again at once has no verdict any more.
-    const isSeen = message !== null && run.state.seenMessages.has(message);
-    const first = run.state.gates.get(gate)?.verdict ?? (isSeen ? verdict : null);
-    if (first === null)
-      return errorAnswer(
-        `run ${run.id} accepts no decision while it ends: decide again when it has ended or continues`,
-        'ending',
-      );
-    if (!isSame(first, verdict)) return answerToSecondDecision(gate, first, verdict);
-    if (open.includes(gate)) return { kind: 'ack', success: true };
+    if (this.#exceedsGates(gate)) return errorAnswer(`run ${this.#run.id} has too many gates`);
+    const problem = approverProblem(this.#state, gate, verdict);
+    if (problem !== null) return errorAnswer(problem);
+    const isUnasked = !canBeDecided(this.#state, gate);
+    if (isUnasked && end === null)
+      return errorAnswer(`gate ${gate} was not decided in time: nobody waits for it any more`);
+    const open = openGates(this.#state);
+    const message = decision.message ?? this.#options.newId();
+    await this.#run.submit({ kind: 'gate-decided', gate, verdict, message, asking });
+    // The run may have reached the gate again at once, and then it has no verdict any more.
+    if (!this.#state.seenMessages.has(message)) {
+      const text = `run ${this.#run.id} accepts no decision while it ends: decide again when it has ended or continues`;
+      return errorAnswer(text, 'ending');
+    }
+    if (open.includes(gate)) return ACK;
     const others = open.length === 0 ? 'no gate is open now' : `open now: ${open.join(', ')}`;
-    return {
-      kind: 'ack',
-      success: true,
-      note: `no step has asked for gate ${gate} yet: the decision is stored until one does (${others})`,
-    };
+    const note = `no step has asked for gate ${gate} yet: the decision is stored until one does (${others})`;
+    return { kind: 'ack', success: true, note };
+  }
+
+  async #refuseDecision(gate: string, why: string): Promise<Answer> {
+    const message = `a decision about gate ${gate} was refused: ${why}`;
+    if (this.#state.phase !== 'ended') await this.#run.submit({ kind: 'verdict-refused', message });
+    return errorAnswer(message);
+  }
+
+  #hasSeen({ message }: GateDecision): boolean {
+    return message !== null && this.#state.seenMessages.has(message);
   }
 
   #exceedsGates(gate: string): boolean {
-    const { gates } = this.#options.run.state;
+    const { gates } = this.#state;
     return gates.size >= GATES_MAX && !gates.has(gate);
   }
 
   #stepOf({ step, agent }: Waiting): StepState | null {
-    const { state } = this.#options.run;
-    if (step !== null) return state.steps.get(step) ?? null;
-    return agent === null ? null : (state.agents.get(agent)?.busy ?? null);
+    if (step !== null) return this.#state.steps.get(step) ?? null;
+    return agent === null ? null : (this.#state.agents.get(agent)?.busy ?? null);
+  }
+
+  #deadlineOf({ deadline, timeoutMs }: Waiting): number | null {
+    return deadline ?? (timeoutMs === null ? null : this.#options.clock.now() + timeoutMs);
   }
 
   async #refuseWait({ attempt }: Waiting, step: StepState | null): Promise<Answer | null> {
-    const { run } = this.#options;
-    if (run.state.end !== null) return this.#release(step, `the run is ending: it is ${run.state.end}`);
+    const ending = endingMessage(this.#state);
+    if (ending !== null) return this.#release(step, ending);
     if (step !== null && (isFinished(step) || (attempt !== null && attempt !== step.attempt))) {
       return { kind: 'released', message: `step ${step.id} no longer waits for this` };
     }
-    if (this.#waits.isFull) return errorAnswer('too many calls are waiting already', 'refused');
+    if (this.#waits.isFull) return errorAnswer('too many calls are waiting already');
     return null;
   }
 
   /** Records that the run released the step, so that a failure of the step is not blamed on it. */
   async #release(step: StepState | null, message: string): Promise<Answer> {
-    const { run } = this.#options;
-    if (step !== null && run.state.end !== null) await run.submit({ kind: 'wait-released', step: step.id });
+    if (step !== null && this.#state.end !== null) await this.#run.submit({ kind: 'wait-released', step: step.id });
     return { kind: 'released', message };
   }
 }
 
-const UNNAMED = 'somebody';
+const ACK: Answer = { kind: 'ack', success: true };
 const GATES_MAX = 10_000;
+/** Characters of a refusal that are recorded. */
+const REASON_MAX = 2_000;
+const DELIVERY_WAITS_MAX = 1_000;
 
+type Of<Kind extends Message['kind']> = Extract<Message, { kind: Kind }>;
 function decided(gate: string, { approved, by, notes, answer }: GateVerdict): Answer {
   return { kind: 'gate-decided', gate, approved, by, notes, answer };
 }
@@ -349,23 +404,19 @@ function openGates(state: RunState): readonly string[] {
   return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map(({ name }) => name);
 }
 
-/** Why this person may not decide the gate, as a sentence; null if they may. */
-export function approverProblem(state: RunState, gate: string, { by }: GateVerdict): string | null {
-  const approvers = approversOf(state, gate);
-  if (approvers === null || approvers.includes(by)) return null;
-  return `${by} may not decide gate ${gate}: its approvers are ${approvers.join(', ')} (use --as NAME to say who decides)`;
-}
-
 /** The answer to a second decision. The first one counts; repeating it does no harm. */
 export function answerToSecondDecision(gate: string, first: GateVerdict, wanted: GateVerdict): Answer {
-  const how = first.answer !== null ? 'answered' : first.approved ? 'approved' : 'rejected';
-  const summary = `gate ${gate} was already ${how} by ${first.by}`;
+  const summary = `gate ${gate} was already ${verbOf(first)} by ${first.by}`;
   if (isSame(first, wanted)) return { kind: 'ack', success: true, note: summary };
-  return errorAnswer(`${summary}, and the first decision counts`, 'refused');
+  return errorAnswer(`${summary}, and the first decision counts`);
 }
 
 function isSame(a: GateVerdict, b: GateVerdict): boolean {
   return a.approved === b.approved && a.answer === b.answer;
+}
+
+function within({ timeoutMs }: Waiting): string {
+  return timeoutMs === null ? ' in time' : ` within ${formatDuration(timeoutMs)}`;
 }
 
 /** `agent` and `workflow` are compared with the event itself, other keys with its data. */
@@ -376,14 +427,6 @@ function matchesFilter(event: EmittedEvent, filter: Readonly<Record<string, stri
     const value = own<Json>(event.data, key);
     return value !== undefined && plainText(value) === wanted;
   });
-}
-
-function deadlineOf({ deadline, timeoutMs }: Waiting, now: number): number | null {
-  return deadline ?? (timeoutMs === null ? null : now + timeoutMs);
-}
-
-function within({ timeoutMs }: Waiting): string {
-  return timeoutMs === null ? ' in time' : ` within ${formatDuration(timeoutMs)}`;
 }
 
 interface FileProblem {

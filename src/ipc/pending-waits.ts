@@ -1,19 +1,18 @@
 // Calls that wait for an event or for the decision of a gate. A wait ends once: by a durable record, by its deadline, at the
 // end of the attempt or the run, or when its caller goes away.
 
-import { assert } from '../base/assert.ts';
+import { assert } from '../base/errors.ts';
 import type { Clock } from '../engine/ports.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { GateVerdict } from '../kernel/input.ts';
-import type { EventsState, RunState, StepState } from '../kernel/state.ts';
-import { isFinished } from '../kernel/state.ts';
+import { type EventsState, isFinished, type RunState, type StepState } from '../kernel/state.ts';
 
 /** More than any workflow needs. Each takes a few hundred bytes. */
 const WAITS_MAX = 4_096;
 
 export type EmittedEvent = EventsState['latest'][number];
 
-type Unmatched =
+export type Unmatched =
   | { readonly kind: 'timeout' }
   | { readonly kind: 'released'; readonly message: string }
   /** The caller has gone away. */
@@ -31,10 +30,6 @@ export interface EventWait extends Wait {
   readonly type: string;
   readonly asking: string | null;
   matches(event: EmittedEvent): boolean;
-}
-
-export interface GateWait extends Wait {
-  readonly gate: string;
 }
 
 interface PendingWait {
@@ -67,22 +62,22 @@ export class PendingWaits {
   event(wait: EventWait): Promise<{ readonly kind: 'event'; readonly event: EmittedEvent } | Unmatched> {
     const received = wait.step?.eventRequests.get(wait.asking ?? '');
     const [again] = received === undefined ? [] : this.#eventsAfter(received - 1);
-    if (again !== undefined) return Promise.resolve({ kind: 'event', event: again });
-    for (const event of wait.step === null ? [] : this.#eventsAfter(wait.step.eventsSeen)) {
-      if (event.type === wait.type && wait.matches(event)) return Promise.resolve({ kind: 'event', event });
-    }
+    const missed = wait.step === null ? [] : this.#eventsAfter(wait.step.eventsSeen);
+    const event = again ?? missed.find((each) => each.type === wait.type && wait.matches(each));
+    if (event !== undefined) return Promise.resolve({ kind: 'event', event });
     return this.#wait(wait, this.#forEvents, wait.type, (settle) => (event) => {
       if (wait.matches(event)) settle({ kind: 'event', event });
     });
   }
 
-  gate(wait: GateWait): Promise<{ readonly kind: 'verdict'; readonly verdict: GateVerdict } | Unmatched> {
-    return this.#wait(wait, this.#forGates, wait.gate, (settle) => (verdict) => settle({ kind: 'verdict', verdict }));
+  gate(gate: string, wait: Wait): Promise<{ readonly kind: 'verdict'; readonly verdict: GateVerdict } | Unmatched> {
+    return this.#wait(wait, this.#forGates, gate, (settle) => (verdict) => settle({ kind: 'verdict', verdict }));
   }
 
   observe(records: readonly JournalRecord[], state: RunState): void {
     assert(state === this.#state, 'the state is that of another run');
-    const fresh = this.#newEvents();
+    const before = this.#lastDurable;
+    this.#lastDurable = state.events.count;
     if (this.#all.size === 0) return;
     for (const { decisions } of records) {
       for (const decision of decisions) {
@@ -93,14 +88,11 @@ export class PendingWaits {
       }
     }
     // After the releases: an event that a finished attempt received would never reach the next one.
-    for (const event of fresh) for (const notify of this.#forEvents.get(event.type) ?? []) notify(event);
-    if (state.end === null) return;
-    const message = `the run is ending: it is ${state.end}`;
-    for (const wait of this.#all) wait.settle({ kind: 'released', message });
-  }
-
-  #ending(): string {
-    return `the run is ending: it is ${this.#state.end ?? 'over'}`;
+    for (const event of this.#eventsAfter(before)) {
+      for (const notify of this.#forEvents.get(event.type) ?? []) notify(event);
+    }
+    const message = endingMessage(state);
+    if (message !== null) for (const wait of this.#all) wait.settle({ kind: 'released', message });
   }
 
   /** The engine has ended. */
@@ -114,12 +106,6 @@ export class PendingWaits {
       if (step === null || (step.attempt === attempt && !isFinished(step))) continue;
       wait.settle({ kind: 'released', message: `step ${stepId} no longer waits for this` });
     }
-  }
-
-  #newEvents(): readonly EmittedEvent[] {
-    const before = this.#lastDurable;
-    this.#lastDurable = this.#state.events.count;
-    return this.#lastDurable === before ? [] : this.#eventsAfter(before);
   }
 
   /** Durable events after this number. Numbers have no gaps. */
@@ -137,7 +123,8 @@ export class PendingWaits {
   ): Promise<Found | Unmatched> {
     if (gone.aborted) return Promise.resolve({ kind: 'gone' });
     // Nothing would end this wait: all others have been released.
-    if (this.#state.end !== null) return Promise.resolve({ kind: 'released', message: this.#ending() });
+    const message = endingMessage(this.#state);
+    if (message !== null) return Promise.resolve({ kind: 'released', message });
     if (until !== null && until <= this.#clock.now()) return Promise.resolve({ kind: 'timeout' });
     return new Promise((resolve) => {
       const settle = (found: Found | Unmatched): void => {
@@ -158,6 +145,11 @@ export class PendingWaits {
       gone.addEventListener('abort', onGone);
     });
   }
+}
+
+/** Null if the run is not ending. */
+export function endingMessage({ end }: RunState): string | null {
+  return end === null ? null : `the run is ending: it is ${end}`;
 }
 
 function addTo<T>(listeners: Map<string, Set<T>>, key: string, one: T): void {

@@ -47,9 +47,50 @@ describe('messages of the specification', () => {
 
   test('an approval has notes, a rejection has a reason', () => {
     const gate = { type: 'approval', gate_id: 'review' };
-    const decided = { kind: 'approval', gate: 'review', by: null, message: null };
+    const decided = { kind: 'approval', gate: 'review', by: null, agent: null, proof: null, message: null };
     expect(parse({ ...gate, approved: true, notes: 'fine' })).toEqual({ ...decided, approved: true, notes: 'fine' });
     expect(parse({ ...gate, approved: false, reason: 'no' })).toEqual({ ...decided, approved: false, notes: 'no' });
+  });
+
+  test('who may decide a gate is a list of names', () => {
+    const wait = { type: 'await_approval', gate_id: 'g', step: 'a' };
+    expect(parse(wait)).toMatchObject({ approvers: null });
+    const approvers = ['ada', 'agent:w', 'ssh:grace'];
+    expect(parse({ ...wait, approvers })).toMatchObject({ approvers });
+    for (const wrong of [[], '', [''], ['ada', ' '], ['agent:'], ['ssh: '], [1], ['a\nb'], {}, Array(65).fill('a')]) {
+      expect(parse({ ...wait, approvers: wrong })).toMatch(/^"approvers" must be a list/);
+    }
+  });
+
+  test('a decision may have a proof; one that cannot be read is none', () => {
+    const time = '2026-11-15T15:27:33.494Z';
+    const hmac = '0123456789abcdef'.repeat(4);
+    const signature = '-----BEGIN SSH SIGNATURE-----\nU1NI\n-----END SSH SIGNATURE-----\n';
+    const proofIn = (proof: unknown): unknown =>
+      (parse({ type: 'approval', gate_id: 'g', approved: true, proof }) as { proof: unknown }).proof;
+    expect(proofIn({ asking: 0, time, hmac })).toEqual({ kind: 'key', asking: 0, time, hmac });
+    expect(proofIn({ asking: 2, time, signature })).toEqual({ kind: 'signature', asking: 2, time, signature });
+    for (const wrong of [
+      'x',
+      [],
+      {},
+      { asking: 1, time },
+      { time, hmac },
+      { asking: -1, time, hmac },
+      { asking: 1.5, time, hmac },
+      { asking: '1', time, hmac },
+      { asking: 1, hmac },
+      { asking: 1, time: '2026-11-15 15:27', hmac },
+      { asking: 1, time: `${time}\n`, hmac },
+      { asking: 1, time, hmac: hmac.toUpperCase() },
+      { asking: 1, time, hmac: hmac.slice(2) },
+      { asking: 1, time, hmac: `${hmac}00` },
+      { asking: 1, time, hmac, signature },
+      { asking: 1, time, signature: signature.slice(0, -10) },
+      { asking: 1, time, signature: signature.replace('U1NI', 'A'.repeat(20_000)) },
+    ]) {
+      expect(proofIn(wrong), JSON.stringify(wrong).slice(0, 80)).toBeNull();
+    }
   });
 
   test('an event', () => {

@@ -8,97 +8,35 @@
 //
 // On the wire a message has a `type` in snake case; here it is the `kind`.
 
-import { hasControlCharacters } from '../base/controls.ts';
-import type { Json, JsonMap } from '../base/json.ts';
-import { isJsonMap, own } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
+import { err, ok, type Result } from '../base/errors.ts';
+import { isJsonMap, type Json, type JsonMap, own, parseJson } from '../base/json.ts';
+import { hasControlCharacters } from '../base/sanitize.ts';
 import { parseDuration } from '../base/time.ts';
+import { APPROVER_FORMS, isApprover } from '../ir/approvers.ts';
 import { plainText } from '../ir/text.ts';
+import type { GateVerdict } from '../kernel/input.ts';
 
 export const LINE_BYTES_MAX = 1024 * 1024;
 /** For what a run may have thousands of: events, decisions, waits. */
 export const SMALL_BYTES_MAX = 64 * 1024;
 const NAME_LENGTH_MAX = 256;
+const NAMES_MAX = 64;
+/** Longer than any signature of a common key. */
+const SIGNATURE_LENGTH_MAX = 16 * 1024;
 const DEPTH_MAX = 64;
 
-export type Message =
-  | {
-      readonly kind: 'step-done';
-      readonly agent: string | null;
-      readonly step: string | null;
-      readonly outputs: JsonMap;
-      readonly notes: string | null;
-      readonly message: string | null;
-    }
-  | { readonly kind: 'get-prompt'; readonly agent: string }
-  | { readonly kind: 'get-session-id'; readonly agent: string }
-  | EventMessage
-  | ({
-      readonly kind: 'await-event';
-      readonly eventType: string;
-      readonly filter: Readonly<Record<string, string>>;
-      /** Identifies the request if it is repeated for the next engine; null if the sender gave none. */
-      readonly asking: string | null;
-      /** Answer with the name that programs written for another engine expect. */
-      readonly compat: boolean;
-    } & Waiting)
-  /** `asker`: the step from which the name is resolved; null means the current step of the agent. */
-  | {
-      readonly kind: 'step-status';
-      readonly step: string;
-      readonly asker: string | null;
-      readonly agent: string | null;
-    }
-  /** `prompt`: the question for people. */
-  | ({ readonly kind: 'await-approval'; readonly gate: string; readonly prompt: string | null } & Waiting)
-  | {
-      readonly kind: 'approval';
-      readonly gate: string;
-      readonly approved: boolean;
-      readonly notes: string | null;
-      readonly by: string | null;
-      readonly message: string | null;
-    }
-  /** `gate`: null means the only open one. */
-  | {
-      readonly kind: 'answer';
-      readonly gate: string | null;
-      readonly text: string;
-      readonly by: string | null;
-      readonly message: string | null;
-    }
-  | { readonly kind: 'ping' };
+export type Message = Readonly<ReturnType<(typeof MESSAGES)[keyof typeof MESSAGES]>>;
 
-export interface EventMessage {
-  readonly kind: 'event';
-  /** Identifies the message if it is sent again; null if the sender gave none. */
-  readonly id: string | null;
-  readonly eventType: string;
-  readonly agent: string | null;
-  readonly data: JsonMap;
-}
+export type Waiting = Readonly<ReturnType<typeof waiting>>;
 
-/** Fields of every message that waits for its answer. */
-export interface Waiting {
-  /** The step that waits; null means the current step of the agent. */
-  readonly step: string | null;
-  readonly attempt: number | null;
-  readonly agent: string | null;
-  /** Null waits without limit. */
-  readonly timeoutMs: number | null;
-  /** In milliseconds since 1970. Unlike a duration it stays the same if the message is sent again. */
-  readonly deadline: number | null;
-}
+/** That a person made a decision. `asking`: which question of the gate it answers. `time`: ISO 8601, in UTC. */
+export type DecisionProof = Readonly<
+  { asking: number; time: string } & ({ kind: 'key'; hmac: string } | { kind: 'signature'; signature: string })
+>;
 
 export type Answer =
-  | {
-      readonly kind: 'ack';
-      readonly success: true;
-      /** For people. */
-      readonly note?: string;
-      readonly warnings?: readonly string[];
-    }
+  /** `note`: for people. */
+  | { readonly kind: 'ack'; readonly success: true; readonly note?: string; readonly warnings?: readonly string[] }
   | { readonly kind: 'error'; readonly message: string; readonly code?: ErrorCode }
   | { readonly kind: 'prompt'; readonly content: string; readonly step?: string }
   | { readonly kind: 'session-id'; readonly session_id: string }
@@ -109,14 +47,7 @@ export type Answer =
       readonly data: JsonMap;
     }
   | { readonly kind: 'step-status'; readonly step: string; readonly status: string }
-  | {
-      readonly kind: 'gate-decided';
-      readonly gate: string;
-      readonly approved: boolean;
-      readonly by: string;
-      readonly notes: string | null;
-      readonly answer: string | null;
-    }
+  | ({ readonly kind: 'gate-decided'; readonly gate: string } & GateVerdict)
   | { readonly kind: 'timeout'; readonly message: string }
   /** The run is ending, or the step no longer waits. */
   | { readonly kind: 'released'; readonly message: string }
@@ -129,7 +60,7 @@ export type Answer =
  */
 export type ErrorCode = 'malformed' | 'refused' | 'unknown-step' | 'ending' | 'ended' | 'busy';
 
-export function errorAnswer(message: string, code: ErrorCode): Answer {
+export function errorAnswer(message: string, code: ErrorCode = 'refused'): Answer {
   return { kind: 'error', message, code };
 }
 
@@ -141,105 +72,114 @@ export function encodeAnswer(answer: Answer): string {
 
 /** Null if the line is not an answer. */
 export function decodeAnswer(line: string): Answer | null {
-  const parsed = parseJson(line);
-  if (!parsed.ok || !isJsonMap(parsed.value)) return null;
-  const { type, ...fields } = parsed.value;
-  return typeof type === 'string' ? ({ kind: type.replaceAll('_', '-'), ...fields } as unknown as Answer) : null;
+  const map = parseJson(line);
+  if (!isJsonMap(map) || typeof map['type'] !== 'string') return null;
+  const { type, ...fields } = map;
+  return { kind: type.replaceAll('_', '-'), ...fields } as unknown as Answer;
 }
+
+/** Passes a message to the run. Null: the sender has gone away, or the engine has ended. */
+export type AnswerMessage = (message: Message, gone: AbortSignal) => Promise<Answer | null>;
 
 /** An error is a sentence. */
 export function parseMessage(line: string, runId: string): Result<Message, string> {
-  const parsed = parseJson(line);
-  if (!parsed.ok) return parsed;
-  const map = parsed.value;
+  const map = parseJson(line);
   if (!isJsonMap(map)) return err('a message is one JSON object on one line');
   if (!isSafe(map, DEPTH_MAX)) return err(`nested deeper than ${DEPTH_MAX} levels, or with the key "__proto__"`);
   const fields = new Fields(map);
   const workflow = fields.name('workflow');
   const type = fields.word('type');
-  const message = messageOf(type, fields);
+  const message = own<(fields: Fields) => Message>(MESSAGES, type)?.(fields);
   if (fields.problem !== null) return err(fields.problem);
   if (workflow !== null && workflow !== runId) return err(`this is the run ${runId}, not ${workflow}`);
-  return message === null ? err(`there is no message of type ${JSON.stringify(type)}`) : ok(message);
+  return message === undefined ? err(`there is no message of type ${JSON.stringify(type)}`) : ok(message);
 }
 
-function messageOf(type: string, fields: Fields): Message | null {
-  switch (type) {
-    case 'step_done':
-      return {
-        kind: 'step-done',
-        agent: fields.id('agent'),
-        step: fields.id('step'),
-        outputs: fields.map('outputs'),
-        notes: fields.text('notes'),
-        message: fields.name('id'),
-      };
-    case 'get_prompt':
-      return { kind: 'get-prompt', agent: fields.id('agent') ?? fields.missing('agent') };
-    case 'get_session_id':
-      return { kind: 'get-session-id', agent: fields.id('agent') ?? fields.missing('agent') };
-    case 'event':
-      return {
-        kind: 'event',
-        id: fields.name('id'),
-        eventType: fields.word('event_type'),
-        agent: fields.name('agent'),
-        data: fields.smallMap('data'),
-      };
-    case 'await_event':
-      return {
-        kind: 'await-event',
-        eventType: fields.word('event_type'),
-        filter: fields.texts('filter'),
-        asking: fields.name('asking'),
-        compat: fields.truthy('compat'),
-        ...waiting(fields),
-      };
-    case 'step_status':
-      return {
-        kind: 'step-status',
-        step: fields.id('step') ?? fields.missing('step'),
-        asker: fields.id('asker'),
-        agent: fields.id('agent'),
-      };
-    case 'await_approval':
-      return {
-        kind: 'await-approval',
-        gate: fields.word('gate_id'),
-        prompt: fields.smallText('prompt'),
-        ...waiting(fields),
-      };
-    case 'approval':
-      return {
-        kind: 'approval',
-        gate: fields.word('gate_id'),
-        approved: fields.boolean('approved'),
-        // The reason of a rejection and the notes of an approval are the same field here.
-        notes: fields.smallText('notes') ?? fields.smallText('reason'),
-        by: fields.name('by'),
-        message: fields.name('id'),
-      };
-    case 'answer':
-      return {
-        kind: 'answer',
-        gate: fields.name('gate_id'),
-        text: fields.smallText('text') ?? fields.missing('text'),
-        by: fields.name('by'),
-        message: fields.name('id'),
-      };
-    case 'ping':
-      return { kind: 'ping' };
-    default:
-      return null;
-  }
-}
+/** How each type is read. `message`, and the id of an event, identify a message that is sent again; null if it has none. */
+const MESSAGES = {
+  step_done: (fields: Fields) => ({
+    kind: 'step-done' as const,
+    agent: fields.id('agent'),
+    step: fields.id('step'),
+    outputs: fields.map('outputs'),
+    notes: fields.text('notes'),
+    message: fields.name('id'),
+  }),
+  get_prompt: (fields: Fields) => ({ kind: 'get-prompt' as const, agent: fields.requiredId('agent') }),
+  get_session_id: (fields: Fields) => ({ kind: 'get-session-id' as const, agent: fields.requiredId('agent') }),
+  event: (fields: Fields) => ({
+    kind: 'event' as const,
+    id: fields.name('id'),
+    eventType: fields.word('event_type'),
+    agent: fields.name('agent'),
+    data: fields.smallMap('data'),
+  }),
+  await_event: (fields: Fields) => ({
+    kind: 'await-event' as const,
+    eventType: fields.word('event_type'),
+    filter: fields.texts('filter'),
+    /** Identifies the request if it is repeated for the next engine; null if the sender gave none. */
+    asking: fields.name('asking'),
+    /** Answer with the name that programs written for another engine expect. */
+    compat: fields.truthy('compat'),
+    ...waiting(fields),
+  }),
+  step_status: (fields: Fields) => ({
+    kind: 'step-status' as const,
+    step: fields.requiredId('step'),
+    /** The step from which the name is resolved; null means the current step of the agent. */
+    asker: fields.id('asker'),
+    agent: fields.id('agent'),
+  }),
+  await_approval: (fields: Fields) => ({
+    kind: 'await-approval' as const,
+    gate: fields.word('gate_id'),
+    /** The question for people. */
+    prompt: fields.smallText('prompt'),
+    /** Only these may decide; null: any person. */
+    approvers: fields.approvers('approvers'),
+    ...waiting(fields),
+  }),
+  approval: (fields: Fields) => ({
+    kind: 'approval' as const,
+    gate: fields.word('gate_id'),
+    approved: fields.boolean('approved'),
+    // The reason of a rejection and the notes of an approval are the same field here.
+    notes: fields.smallText('notes') ?? fields.smallText('reason'),
+    ...decider(fields),
+  }),
+  answer: (fields: Fields) => ({
+    kind: 'answer' as const,
+    /** Null means the only open one. */
+    gate: fields.name('gate_id'),
+    text: fields.smallText('text') ?? fields.missing('text'),
+    ...decider(fields),
+  }),
+  ping: () => ({ kind: 'ping' as const }),
+};
 
-function waiting(fields: Fields): Waiting {
+/** Fields of every decision about a gate. */
+function decider(fields: Fields) {
   return {
+    by: fields.name('by'),
+    /** The agent that decides in its own session, without a proof. */
+    agent: fields.name('agent'),
+    /** That a person decided; null if it has none, or one that cannot be read. */
+    proof: fields.proof('proof'),
+    message: fields.name('id'),
+  };
+}
+
+/** Fields of every message that waits for its answer. */
+function waiting(fields: Fields) {
+  return {
+    /** The step that waits; null means the current step of the agent. */
     step: fields.id('step'),
     attempt: fields.count('attempt'),
     agent: fields.id('agent'),
+    /** Null waits without limit. */
     timeoutMs: fields.count('timeout_ms') ?? fields.duration('timeout'),
+    /** In milliseconds since 1970. Unlike a duration it stays the same if the message is sent again. */
     deadline: fields.count('deadline'),
   };
 }
@@ -255,11 +195,8 @@ class Fields {
 
   /** Null if it is absent, or empty because a variable was not set. */
   name(key: string): string | null {
-    const text = this.text(key);
-    if (text === null || text === '') return null;
-    if (text.length > NAME_LENGTH_MAX) return this.#wrong(key, `is longer than ${NAME_LENGTH_MAX} characters`);
-    if (hasControlCharacters(text)) return this.#wrong(key, 'contains control characters');
-    return text;
+    const isLong = (this.text(key) ?? '').length > NAME_LENGTH_MAX;
+    return isLong ? this.#wrong(key, `is longer than ${NAME_LENGTH_MAX} characters`) : this.id(key);
   }
 
   /** Of a step or an agent. Not limited in length, because ids grow with recursion, and an unknown id is never stored. */
@@ -267,6 +204,10 @@ class Fields {
     const text = this.text(key);
     if (text === null || text === '') return null;
     return hasControlCharacters(text) ? this.#wrong(key, 'contains control characters') : text;
+  }
+
+  requiredId(key: string): string {
+    return this.id(key) ?? this.missing(key);
   }
 
   word(key: string): string {
@@ -310,6 +251,30 @@ class Fields {
     return Object.fromEntries(entries.map(([name, value]) => [name, plainText(value)]));
   }
 
+  approvers(key: string): readonly string[] | null {
+    const value = this.#value(key);
+    if (value === null) return null;
+    const names = Array.isArray(value) ? value : [value];
+    const isWrong = (name: Json): boolean =>
+      typeof name !== 'string' || name.length > NAME_LENGTH_MAX || hasControlCharacters(name) || !isApprover(name);
+    if (names.length > 0 && names.length <= NAMES_MAX && !names.some(isWrong)) return names as readonly string[];
+    return this.#wrong(key, `must be a list of 1 to ${NAMES_MAX} names, each ${APPROVER_FORMS}`);
+  }
+
+  /** Null as well if it cannot be read. */
+  proof(key: string): DecisionProof | null {
+    const value = this.#value(key);
+    if (!isJsonMap(value)) return null;
+    const [asking, time, hmac, signature] = ['asking', 'time', 'hmac', 'signature'].map((part) => own(value, part));
+    if (typeof asking !== 'number' || !Number.isSafeInteger(asking) || asking < 0) return null;
+    if (typeof time !== 'string' || !TIME.test(time)) return null;
+    if (typeof hmac === 'string' && signature === undefined) {
+      return HMAC.test(hmac) ? { kind: 'key', asking, time, hmac } : null;
+    }
+    if (typeof signature !== 'string' || hmac !== undefined || signature.length > SIGNATURE_LENGTH_MAX) return null;
+    return SIGNATURE.test(signature) ? { kind: 'signature', asking, time, signature } : null;
+  }
+
   boolean(key: string): boolean {
     const value = this.#value(key);
     if (typeof value !== 'boolean') this.#wrong(key, 'must be true or false');
@@ -349,14 +314,9 @@ class Fields {
   }
 }
 
-function parseJson(line: string): Result<Json, string> {
-  try {
-    return ok(JSON.parse(line) as Json);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return err('a message is one JSON object on one line');
-  }
-}
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?Z$/;
+const HMAC = /^[0-9a-f]{64}$/;
+const SIGNATURE = /^-----BEGIN SSH SIGNATURE-----\n[A-Za-z0-9+/=\n]+\n-----END SSH SIGNATURE-----\n?$/;
 
 /** Bounds the depth, because journals and views process values recursively. */
 function isSafe(value: Json, depth: number): boolean {

@@ -8,31 +8,21 @@
 import { randomUUID } from 'node:crypto';
 import { rmdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Result } from '../base/result.ts';
-import { UsageError } from '../base/usage-error.ts';
-import type { LiveRun } from '../engine/client.ts';
-import type { Clock } from '../engine/ports.ts';
+
+import { UsageError } from '../base/errors.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import type { CurrentPrompt } from '../kernel/current-prompt.ts';
 import type { RunState } from '../kernel/state.ts';
-import { addressOf, makeSocketFolder } from './address.ts';
-import { MessageHandler } from './message-handler.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
+import { asUsageError, isErrno, tolerate, UNUSABLE } from '../sys/errors.ts';
+import { type Address, addressOf, makePrivateFolder } from './address.ts';
 import { Inbox } from './inbox.ts';
+import { MessageHandler, type MessageHandlerOptions } from './message-handler.ts';
+import type { AnswerMessage } from './protocol.ts';
 import { SocketServer } from './server.ts';
 
-export interface RunEndpointOptions {
-  readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'submit'>;
+export interface RunEndpointOptions extends Omit<MessageHandlerOptions, 'fileProblem' | 'newId'> {
   readonly mark: string;
   /** Absolute. */
   readonly runFolder: string;
-  readonly clock: Clock;
-  /** The prompt as its agent sees it; an error is a sentence. */
-  promptText(prompting: CurrentPrompt): Result<string, string>;
-  /** Whether an agent has accepted the prompt of an effect. */
-  hasAccepted(agent: string, effectId: string): boolean;
-  /** Whether a report of the agent can be about the prompt of an effect. */
-  mayReportOn?(agent: string, effectId: string): boolean;
   /** Shows a line to people. */
   note(line: string): void;
 }
@@ -40,34 +30,43 @@ export interface RunEndpointOptions {
 /** Leaves nothing on the disk before it is opened. */
 export class RunEndpoint {
   readonly #options: RunEndpointOptions;
+  readonly #address: Address;
+  /** The folder of the socket, if it is not the run's own. */
+  readonly #socketFolder: string | null;
   readonly #handler: MessageHandler;
   #inbox: Inbox | null = null;
   #server: SocketServer | null = null;
 
   constructor(options: RunEndpointOptions) {
     this.#options = options;
-    this.#handler = new MessageHandler({
-      run: options.run,
-      clock: options.clock,
-      promptText: (prompting) => options.promptText(prompting),
-      hasAccepted: (agent, effect) => options.hasAccepted(agent, effect),
-      mayReportOn: (agent, effect) => options.mayReportOn?.(agent, effect) ?? true,
-      fileProblem,
-      newId: randomUUID,
-    });
+    this.#address = addressOf(options.runFolder, options.mark);
+    const socketFolder = dirname(this.#address.socket);
+    this.#socketFolder = socketFolder === options.runFolder ? null : socketFolder;
+    this.#handler = new MessageHandler({ ...options, fileProblem, newId: randomUUID });
   }
 
   /** Makes the run reachable. */
   open(): void {
-    const { run, runFolder, mark } = this.#options;
+    try {
+      this.#open();
+    } catch (error) {
+      throw asUsageError(error, `open the inbox of run ${this.#options.run.id}`, this.#options.runFolder);
+    }
+  }
+
+  #open(): void {
+    const answer: AnswerMessage = (message, gone) => this.#handler.answer(message, gone);
     const inbox = new Inbox({
-      folder: addressOf(runFolder, mark).inbox,
-      runId: run.id,
-      answer: (message, gone) => this.#handler.answer(message, gone),
+      folder: this.#address.inbox,
+      runId: this.#options.run.id,
+      answer,
       warn: (line) => this.#options.note(line),
     });
     this.#inbox = inbox;
-    this.#server = this.#listen(inbox);
+    this.#server = this.#listen(async (message, gone) => {
+      await inbox.sweep();
+      return answer(message, gone);
+    });
     inbox.open();
   }
 
@@ -81,34 +80,24 @@ export class RunEndpoint {
   }
 
   async close(): Promise<void> {
-    const { run, runFolder, mark } = this.#options;
+    const { run } = this.#options;
     this.#handler.close();
     await this.#server?.close();
     // A run that is done can never be resumed, so nobody will read its inbox.
     await this.#inbox?.close(run.durable && run.state.phase === 'ended' && run.state.end === 'done');
-    const folder = dirname(addressOf(runFolder, mark).socket);
-    if (this.#server !== null && folder !== runFolder) removeFolder(folder);
+    const folder = this.#server === null ? null : this.#socketFolder;
+    if (folder !== null) tolerate(['ENOTEMPTY', 'EEXIST', ...UNUSABLE], undefined, () => rmdirSync(folder));
   }
 
-  #listen(inbox: Inbox): SocketServer | null {
-    const { run, runFolder, mark } = this.#options;
-    const { socket: path } = addressOf(runFolder, mark);
+  #listen(answer: AnswerMessage): SocketServer | null {
     const failed = (error: Error): void => {
       this.#options.note(`the run has no socket and can be reached through its inbox only: ${error.message}`);
     };
     try {
-      makeSocketFolder(path, runFolder);
-      return new SocketServer({
-        path,
-        runId: run.id,
-        answer: async (message, gone) => {
-          await inbox.sweep();
-          return this.#handler.answer(message, gone);
-        },
-        failed,
-      });
+      if (this.#socketFolder !== null) makePrivateFolder(this.#socketFolder);
+      return new SocketServer({ path: this.#address.socket, runId: this.#options.run.id, answer, failed });
     } catch (error) {
-      if (!(error instanceof UsageError) && !isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;
+      if (!(error instanceof UsageError) && !isErrno(error, ...UNUSABLE)) throw error;
       failed(error);
       return null;
     }
@@ -116,20 +105,8 @@ export class RunEndpoint {
 }
 
 function fileProblem(path: string, from: string): string | null {
-  try {
-    const stats = statSync(resolve(from, path));
-    if (stats.isFile()) return null;
-    return stats.isDirectory() ? 'is a folder' : 'is not a file';
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return 'no such file';
-    throw error;
-  }
-}
-
-function removeFolder(path: string): void {
-  try {
-    rmdirSync(path);
-  } catch (error) {
-    if (!isErrno(error, ...ABSENT, 'ENOTEMPTY', 'EEXIST', ...REFUSED, ...EXHAUSTED)) throw error;
-  }
+  const stats = tolerate(UNUSABLE, null, () => statSync(resolve(from, path)));
+  if (stats === null) return 'no such file';
+  if (stats.isFile()) return null;
+  return stats.isDirectory() ? 'is a folder' : 'is not a file';
 }

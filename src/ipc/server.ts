@@ -10,11 +10,10 @@
 //   socket/5  A client that goes away while it waits is noticed. So a client that waits must keep its own side open.
 
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
-import type { Server, Socket } from 'node:net';
-import { createServer } from 'node:net';
-import type { Answer, Message } from './protocol.ts';
-import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
-import { ABSENT, isErrno } from '../sys/errno.ts';
+import { createServer, type Server, type Socket } from 'node:net';
+
+import { ABSENT, isErrno, tolerate } from '../sys/errors.ts';
+import { type AnswerMessage, encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
 
 const CONNECTIONS_MAX = 256;
 /** Beyond this, a connection that sends more while it waits for an answer is not read. */
@@ -28,10 +27,9 @@ const CLOSE_TIMEOUT_MS = 500;
 export interface SocketOptions {
   readonly path: string;
   readonly runId: string;
-  /** Null: the client has gone away, or the engine has ended. */
-  answer(message: Message, gone: AbortSignal): Promise<Answer | null>;
+  readonly answer: AnswerMessage;
   /** The socket cannot be opened. The inbox still works. */
-  failed(error: NodeJS.ErrnoException): void;
+  readonly failed: (error: Error) => void;
 }
 
 export class SocketServer {
@@ -44,12 +42,13 @@ export class SocketServer {
   constructor(options: SocketOptions) {
     this.#options = options;
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket));
-    this.#server.on('error', (error) => options.failed(error));
+    this.#server.on('error', options.failed);
     // A flood of connections is refused before it costs anything.
     this.#server.maxConnections = 2 * CONNECTIONS_MAX;
     removeSocket(options.path);
     this.#server.listen(options.path);
-    makePrivate(options.path);
+    // The folder is private already.
+    if (isSocket(options.path)) chmodSync(options.path, 0o600);
   }
 
   async close(): Promise<void> {
@@ -65,8 +64,7 @@ export class SocketServer {
       return;
     }
     const connection = new Connection(socket, {
-      runId: this.#options.runId,
-      answer: (message, gone) => this.#options.answer(message, gone),
+      ...this.#options,
       count: (bytes) => {
         this.#buffered += bytes;
         return this.#buffered <= BUFFERED_BYTES_MAX;
@@ -77,19 +75,15 @@ export class SocketServer {
   }
 
   #dropIdle(): boolean {
-    for (const connection of this.#connections) {
-      if (!connection.isIdle) continue;
-      this.#connections.delete(connection);
-      connection.destroy();
-      return true;
-    }
-    return false;
+    const idle = [...this.#connections].find((connection) => !connection.busy);
+    if (idle === undefined) return false;
+    this.#connections.delete(idle);
+    idle.destroy();
+    return true;
   }
 }
 
-interface ConnectionOptions {
-  readonly runId: string;
-  answer(message: Message, gone: AbortSignal): Promise<Answer | null>;
+interface ConnectionOptions extends Pick<SocketOptions, 'runId' | 'answer'> {
   /** Counts buffered bytes, more or fewer; false if all connections together exceed the bound. */
   count(bytes: number): boolean;
   closed(): void;
@@ -102,7 +96,8 @@ class Connection {
   /** Received and not answered yet, from the beginning of a line on. */
   #chunks: Buffer[] = [];
   #bytes = 0;
-  #busy = false;
+  /** A message is being answered. */
+  busy = false;
   /** The client sends nothing more. */
   #ended = false;
   #closing = false;
@@ -122,10 +117,6 @@ class Connection {
     });
   }
 
-  get isIdle(): boolean {
-    return !this.#busy;
-  }
-
   destroy(): void {
     this.#socket.destroy();
   }
@@ -134,7 +125,7 @@ class Connection {
   async close(): Promise<void> {
     this.#closing = true;
     const timer = setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS);
-    if (this.#busy) {
+    if (this.busy) {
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;
         this.#gone.signal.addEventListener('abort', () => resolve());
@@ -155,11 +146,8 @@ class Connection {
     if (this.#closing) return;
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (!this.#options.count(chunk.length)) {
-      this.#refuse('too many bytes are waiting to be read');
-      return;
-    }
-    if (!this.#busy) this.#next(chunk);
+    if (!this.#options.count(chunk.length)) this.#refuse('too many bytes are waiting to be read');
+    else if (!this.busy) this.#next(chunk);
     else if (this.#bytes > AHEAD_BYTES_MAX) this.#socket.pause();
   }
 
@@ -170,7 +158,9 @@ class Connection {
       const all = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
       const end = all.indexOf(NEWLINE);
       if (end >= 0 && end <= LINE_BYTES_MAX) {
-        this.#chunks = end + 1 === all.length ? [] : [restOf(all, end + 1)];
+        const rest = all.subarray(end + 1);
+        // A small rest is copied, so that it does not keep a large buffer in memory.
+        this.#chunks = rest.length === 0 ? [] : [all.length > 2 * AHEAD_BYTES_MAX ? Buffer.from(rest) : rest];
         this.#drop(end + 1);
         void this.#handle(all.subarray(0, end).toString('utf8'));
         return;
@@ -183,7 +173,7 @@ class Connection {
   }
 
   async #handle(line: string): Promise<void> {
-    this.#busy = true;
+    this.busy = true;
     const message = parseMessage(line, this.#options.runId);
     const answer = message.ok
       ? await this.#options.answer(message.value, this.#gone.signal)
@@ -191,7 +181,7 @@ class Connection {
     // There will be no answer. The client sees that the connection is closed.
     if (answer === null) this.destroy();
     else if (!this.#socket.destroyed) await this.#send(encodeAnswer(answer));
-    this.#busy = false;
+    this.busy = false;
     this.#onIdle();
     if (!this.#socket.destroyed) this.#next(null);
   }
@@ -214,7 +204,7 @@ class Connection {
   #end(): void {
     this.#ended = true;
     this.#gone.abort();
-    if (!this.#busy) this.#next(null);
+    if (!this.busy) this.#next(null);
   }
 
   #refuse(why: string): void {
@@ -234,31 +224,12 @@ class Connection {
 const NEWLINE = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** Copies a small rest, so that it does not keep a large buffer in memory. */
-function restOf(all: Buffer, from: number): Buffer {
-  const rest = all.subarray(from);
-  return all.length > 2 * AHEAD_BYTES_MAX ? Buffer.from(rest) : rest;
-}
-
 /** The client went away; 'close' follows. */
 function ignoreErrno(error: Error): void {
   if (!isErrno(error, ...CLIENT_GONE)) throw error;
 }
 
-const CLIENT_GONE = [
-  'ECONNRESET',
-  'EPIPE',
-  'ENOTCONN',
-  'ECONNABORTED',
-  'ETIMEDOUT',
-  'EBADF',
-  'ERR_STREAM_DESTROYED',
-] as const;
-
-/** The folder is private already. */
-function makePrivate(path: string): void {
-  if (isSocket(path)) chmodSync(path, 0o600);
-}
+const CLIENT_GONE = ['ECONNRESET', 'EPIPE', 'ENOTCONN', 'ECONNABORTED', 'ETIMEDOUT', 'EBADF', 'ERR_STREAM_DESTROYED'];
 
 /** Removes nothing but a socket. If something else is in its place, the socket cannot be opened. */
 function removeSocket(path: string): void {
@@ -266,10 +237,5 @@ function removeSocket(path: string): void {
 }
 
 function isSocket(path: string): boolean {
-  try {
-    return lstatSync(path).isSocket();
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return false;
-    throw error;
-  }
+  return tolerate(ABSENT, false, () => lstatSync(path).isSocket());
 }

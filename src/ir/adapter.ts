@@ -5,6 +5,7 @@
 // value of the start: see `PLACEHOLDERS`. A pattern is the source of a regular expression that is searched on the
 // screen, with the flags `mu`.
 
+import { err, ok, type Result } from '../base/errors.ts';
 import type { Text } from './text.ts';
 
 export interface Adapter {
@@ -35,14 +36,22 @@ export interface Adapter {
   readonly limits: readonly LimitPattern[];
 }
 
-/**
- * Channels to talk to an agent. A workflow may choose one that its adapter supports; the default is the first of these.
- */
+/** Channels to talk to an agent. A workflow may choose one that its adapter supports; the first is the default. */
 export const CHANNELS = ['mailbox', 'terminal', 'headless', 'acp'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
 /** Channels that a workflow or a person may choose. */
 export const OPEN_CHANNELS = ['terminal', 'headless', 'acp'] as const satisfies readonly Channel[];
+
+/** What agents may do without asking: nothing, change files in their folder, or everything. */
+export const PERMISSIONS = ['ask', 'edits', 'all'] as const;
+export type Permissions = (typeof PERMISSIONS)[number];
+
+/** Arguments for every command of a channel. Null: its agents cannot ask anybody. */
+export type PermissionArgs = Readonly<Record<Permissions, string | null>>;
+
+/** Of commands that are made for agents that ask nobody. */
+export const NEVER_ASKS: PermissionArgs = { ask: null, edits: null, all: '' };
 
 /** Placeholder names. Values are quoted for their position in a command, or for the format of a file. */
 export const PLACEHOLDERS = [
@@ -86,13 +95,8 @@ export interface RequiredProgram {
   readonly checks: readonly ProgramCheck[];
 }
 
-/** Another condition for starting it unattended. */
-export interface ProgramCheck {
-  readonly name: string;
-  /** Succeeds if the condition holds; does not start the agent. */
-  readonly command: string;
-  readonly cure: string;
-}
+/** Another condition for starting it unattended. Its command succeeds if it holds, and does not start the agent. */
+export type ProgramCheck = Readonly<{ name: string; command: string; cure: string }>;
 
 export interface HomeFolder {
   /** Environment variable that points the agent to it. */
@@ -138,6 +142,7 @@ export interface TerminalProfile {
   /** Null: sessions cannot be resumed. */
   readonly resumeCommand: Text | null;
   readonly forkCommand: Text | null;
+  readonly permissions: PermissionArgs;
   /** Who chooses the id of a new session: `chosen` MEOW, `told` the agent (by a hook), `none` nobody. */
   readonly sessionId: 'chosen' | 'told' | 'none';
   /** Without `ready`, the time until it counts as ready. With it, the minimum. */
@@ -148,18 +153,41 @@ export interface TerminalProfile {
   readonly dialogs: readonly DialogPattern[];
   readonly liveness: Liveness;
   readonly stop: StopWays;
+  readonly timing: Timing;
 }
 
-export interface ReadySigns {
-  /** All must match. */
-  readonly patterns: readonly string[];
-  readonly deadlineMs: number;
+/** How slow the agent may be. Nothing is concluded from a shorter time. */
+export interface Timing {
+  /** A screen that has not changed for this long is completely drawn. */
+  readonly settleMs: number;
+  /** An agent that has done nothing for this long has stopped, not paused. */
+  readonly pauseMs: number;
+  /** A person who has typed nothing for this long is not typing. */
+  readonly typingMs: number;
+  /** The effect of a key, a recognizable dialog, and the next step of a counter are visible by then. */
+  readonly visibleMs: number;
+  /** An agent has reported or continued by then, if it does so by itself. */
+  readonly reactMs: number;
+  /** The same after an error. */
+  readonly recoverMs: number;
 }
+
+export const DEFAULT_TIMING: Timing = {
+  settleMs: 100,
+  pauseMs: 300,
+  typingMs: 1_000,
+  visibleMs: 1_500,
+  reactMs: 3_000,
+  recoverMs: 60_000,
+};
+
+/** All patterns must match. */
+export type ReadySigns = Readonly<{ patterns: readonly string[]; deadlineMs: number }>;
 
 export interface Injection {
   readonly preKeys: readonly string[];
   readonly preDelayMs: number;
-  /** `paste`: bracketed if the program supports it. `literal`, `keys`: typed. */
+  /** `paste`: bracketed if the program asked for it. `literal`, `keys`: typed, but pasted if it asked for that. */
   readonly method: 'paste' | 'literal' | 'keys';
   /** Delay between the text and the keys that submit it. */
   readonly postDelayMs: number;
@@ -168,12 +196,12 @@ export interface Injection {
   readonly clearKeys: readonly string[];
   /** Patterns of an input field with text. Empty: the row of the cursor decides. */
   readonly draft: readonly string[];
-  /**
-   * Changes that the input field makes to text. Affected prompts are passed as a file that the agent is asked to read.
-   */
+  /** Changes that the input field makes to text. Affected prompts are passed as a file for the agent to read. */
   readonly alters: readonly Alteration[];
   /** Patterns of prompts that the input field would read as a command or a key. They are passed as a file too. */
   readonly misread: readonly string[];
+  /** Time limit for a delivery, without dialogs; null leaves it to the caller. */
+  readonly deadlineMs: number | null;
 }
 
 export type Alteration = 'tabs' | 'carriage-returns' | 'controls' | 'invisibles' | 'composition';
@@ -185,7 +213,7 @@ export interface Acknowledgement {
   readonly busy: readonly string[];
   /** Patterns of a prompt queued behind the current work. */
   readonly queued: readonly string[];
-  /** Time limit before the keys are pressed again, or delivery fails. */
+  /** Time before a key without a visible effect is pressed again; doubles each time. */
   readonly timeoutMs: number;
 }
 
@@ -207,10 +235,7 @@ export interface DialogPattern {
 export interface Liveness {
   readonly firstMs: number | null;
   readonly idleMs: number | null;
-  /**
-   * Patterns at the end of the screen of an agent that stopped with an error. The message is the first group, or the
-   * whole match.
-   */
+  /** Patterns at the end of the screen after an error. The message is the first group, or the whole match. */
   readonly failed?: readonly string[];
 }
 
@@ -229,6 +254,7 @@ export interface HeadlessProfile {
   readonly fork: Text | null;
   /** Without `fork`: a fresh session that receives the whole conversation replaces it. */
   readonly replays?: boolean;
+  readonly permissions: PermissionArgs;
   readonly modelArgs: Text | null;
   readonly effortArgs: Text | null;
   readonly prompt: 'stdin' | 'argument';
@@ -240,24 +266,31 @@ export interface HeadlessProfile {
 
 export interface AcpProfile {
   readonly command: Text;
-  /** How permission requests are handled. */
-  readonly permission: 'ask' | 'allow' | 'deny';
+  /** Answer to permission requests. `edits`: allows changes of files in the agent's folder, and asks about the rest. */
+  readonly permission: 'ask' | 'edits' | 'allow' | 'deny';
   readonly signal: StopWays['signal'];
 }
 
-export interface LimitPattern {
-  readonly pattern: string;
-  /** Format of the reset time in the first group: seconds since 1970, a duration, a time of day; null: it has none. */
-  readonly reset: 'epoch' | 'duration' | 'clock' | null;
-}
+/** `reset`: format of the reset time in the first group: seconds since 1970, a duration, a time of day; null: none. */
+export type LimitPattern = Readonly<{ pattern: string; reset: 'epoch' | 'duration' | 'clock' | null }>;
 
 /** Supported channels, in order of preference. */
 export function channelsOf({ mailbox, terminal, headless, acp }: Adapter): readonly Channel[] {
-  const has: Readonly<Record<Channel, boolean>> = {
-    mailbox,
-    terminal: terminal !== null,
-    headless: headless !== null,
-    acp: acp !== null,
-  };
+  const has = { mailbox, terminal: terminal !== null, headless: headless !== null, acp: acp !== null };
   return CHANNELS.filter((channel) => has[channel]);
+}
+
+/** The channel of an agent: the wanted one, else the fallback if the adapter has it, else its first. The error is a sentence. */
+export function channelFor(
+  adapter: Adapter,
+  wanted: Channel | null,
+  fallback: Channel | null,
+): Result<Channel, string> {
+  const has = channelsOf(adapter);
+  if (wanted !== null) {
+    if (has.includes(wanted)) return ok(wanted);
+    return err(`the adapter ${adapter.name} has no channel ${wanted}: it has ${has.join(', ')}`);
+  }
+  const first = fallback !== null && has.includes(fallback) ? fallback : has[0];
+  return first === undefined ? err(`the adapter ${adapter.name} has no channel`) : ok(first);
 }

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Transition } from './transition.ts';
-import type { AllowedTransition, Machine, TransitionPolicy } from './machine.ts';
-import { checkTransitionPolicies, plainPath } from './machine.ts';
-import type { LaneContext, AnswerTransitions } from './answer-transitions.ts';
-import { laneContextOf, readTransitions } from './answer-transitions.ts';
+import { type AllowedTransition, type Machine, plainPath, type TransitionPolicy } from './machine.ts';
+import { checkTransitionPolicies } from './check.ts';
+import { type AnswerTransitions, type LaneContext, laneContextOf, readTransitions } from './answer-transitions.ts';
 import type { TransitionTag } from './tags.ts';
 import { writtenText } from './text.ts';
 
@@ -48,6 +47,7 @@ function written(follow: Transition): string {
     case 'end':
     case 'expand':
     case 'fail':
+    case 'reject':
     case 'stop':
       return follow.kind;
   }
@@ -376,6 +376,25 @@ describe('with a policy', () => {
     expect(told(readTransitions(asked, MACHINE, HERE, '<ask next="START" timeout="1h">Which?</ask>'))).toMatch(
       /^<ask> is allowed/,
     );
+  });
+
+  test('a question has the approvers of the policy, and an answer cannot let an agent decide', () => {
+    const ask = (approver: string): string => `<ask next="START" approver="${approver}">Which?</ask>`;
+    const read = (fixed: object, text: string) =>
+      told(readTransitions(policy(allow('ask', fixed)), MACHINE, HERE, text));
+    const listed = (names: string): readonly string[] => [
+      `goto ask (resume) @adapter="sim" @question="Which?" @next="START" @approvers="${names}"`,
+    ];
+    const fixed = { approver: 'ada, agent:w' };
+    expect(read(fixed, '<ask next="START">Which?</ask>')).toEqual(listed('ada\\nagent:w'));
+    expect(read(fixed, ask('ada, agent:w'))).toEqual(listed('ada\\nagent:w'));
+    expect(read(fixed, ask('ada'))).toMatch(/^<ask> is allowed here, but not as/);
+    expect(read({}, ask('ada'))).toEqual(listed('ada'));
+    expect(read({}, ask('ada, agent:w'))).toBe(
+      '<ask> may name an agent as its approver only if allowed_transitions does',
+    );
+    expect(read({}, ask('ada, '))).toMatch(/does not name who decides <ask>/);
+    expect(told(readTransitions(ANYTHING, MACHINE, HERE, ask('agent:w')))).toEqual(listed('agent:w'));
   });
 });
 

@@ -4,22 +4,18 @@
 // Values that a lane keeps from state to state (its folder, the adapter of its session) are in variables whose names
 // begin with `@`, so that no tag or text can use them. A state entered without one uses the default of its block.
 
-import type { Json } from '../base/json.ts';
-import { own } from '../base/json.ts';
-import { nearest } from '../base/nearest.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
+import { err, mapAll, ok, type Result } from '../base/errors.ts';
+import { type Json, own } from '../base/json.ts';
+import { nearest } from '../base/names.ts';
 import { parseDuration } from '../base/time.ts';
+import { APPROVER_FORMS, isAgent, isApprover } from './approvers.ts';
 import type { Effect } from './effect.ts';
-import type { Transition, Target } from './transition.ts';
-import { targetOf } from './transition.ts';
-import type { AllowedTransition, Machine, TransitionPolicy } from './machine.ts';
+import type { AllowedTransition, FoundState, Machine, TransitionPolicy } from './machine.ts';
 import { findState, implicitTransition, plainPath, quoted, TAG_RULES } from './machine.ts';
-import type { RefusedAnswer } from './reminder.ts';
-import { refuseAnswer } from './reminder.ts';
-import type { Tag, TransitionTag } from './tags.ts';
-import { readTags } from './tags.ts';
+import { refuseAnswer, type RefusedAnswer } from './reminder.ts';
+import { readTags, type Tag, type TransitionTag } from './tags.ts';
 import type { ValueTemplate } from './text.ts';
+import { type Target, targetOf, type Transition } from './transition.ts';
 
 /** Values that a lane keeps from state to state. */
 export interface LaneContext {
@@ -57,17 +53,16 @@ export const LANE_VARIABLES = {
   timeout: '@timeout',
   next: '@next',
   timeoutNext: '@timeout_next',
+  /** One a line. */
+  approvers: '@approvers',
 } as const;
 
 /** Maximum nesting depth of workflows. */
 export const WORKFLOW_DEPTH_MAX = 8;
 
 /** The lane of a finished effect. A script keeps the session that it received, if any. */
-export function laneContextOf({
-  variables,
-  session,
-  spec,
-}: Pick<Effect, 'variables' | 'session' | 'spec'>): LaneContext {
+export function laneContextOf(effect: Pick<Effect, 'variables' | 'session' | 'spec'>): LaneContext {
+  const { variables, session, spec } = effect;
   const { [LANE_VARIABLES.cwd]: cwd, [LANE_VARIABLES.adapter]: adapter, [LANE_VARIABLES.depth]: depth } = variables;
   const hasSession = spec.kind === 'turn' || session.kind !== 'fresh';
   return {
@@ -85,23 +80,25 @@ export function readTransitions(
 ): AnswerTransitions {
   const { tags, unclosed } = readTags(text);
   const implicit = implicitTransition(policy.allowed);
-  const said = tags.filter(isTransition);
-  const moves = implicit !== null && (policy.forced || said.length === 0) ? [tagFor(implicit)] : said;
+  const written = tags.filter(isTransition);
+  const moves = implicit !== null && (policy.forced || written.length === 0) ? [tagFor(implicit)] : written;
   const read = resolveTags({ policy, machine, lane }, moves, unclosed);
   if (!read.ok) return refuseAnswer(policy, machine, read.error);
-  const printed = tags.filter(({ name }) => name === 'print').map(({ content }) => withoutOuterLineEnds(content));
-  return { kind: 'follows', ...read.value, printed };
+  return { kind: 'follows', ...read.value, printed: printedIn(tags) };
 }
 
-interface ReadContext {
-  readonly policy: TransitionPolicy;
-  readonly machine: Machine;
-  readonly lane: LaneContext;
+/** Texts that a message or a line shows to the user, as soon as it is there. */
+export function printedTexts(text: string): readonly string[] {
+  return text.includes('<print') ? printedIn(readTags(text).tags) : [];
 }
 
-interface ParsedTag extends Tag {
-  readonly name: TransitionTag;
+function printedIn(tags: readonly Tag[]): readonly string[] {
+  return tags.filter(({ name }) => name === 'print').map(({ content }) => withoutOuterLineEnds(content));
 }
+
+type ReadContext = Readonly<{ policy: TransitionPolicy; machine: Machine; lane: LaneContext }>;
+
+type ParsedTag = Tag & { readonly name: TransitionTag };
 
 function isTransition(tag: Tag): tag is ParsedTag {
   return tag.name !== 'print';
@@ -111,12 +108,15 @@ function isTransition(tag: Tag): tag is ParsedTag {
 interface ResolvedTag {
   readonly tag: ParsedTag;
   /** The target state or workflow; null for a return. */
-  readonly to: { readonly name: string; readonly block: string } | null;
+  readonly to: FoundState | null;
   /** Names of blocks. */
   readonly returnTo: string | null;
   readonly next: string | null;
   readonly onTimeout: string | null;
 }
+
+/** `allowed`: the policy entry that allows it; null without a policy. */
+type Move = ResolvedTag & { readonly allowed: AllowedTransition | null };
 
 type ReadResult = Pick<Extract<AnswerTransitions, { kind: 'follows' }>, 'follows' | 'folders'>;
 
@@ -125,14 +125,14 @@ function resolveTags(
   tags: readonly ParsedTag[],
   unclosed: readonly string[],
 ): Result<ReadResult, string> {
-  const said = context.policy.speaker === 'script' ? 'output' : 'answer';
+  const source = context.policy.speaker === 'script' ? 'output' : 'answer';
   const [first, ...rest] = tags;
   if (first === undefined) {
     const [open] = unclosed;
-    return err(`the ${said} has no transition tag${open === undefined ? '' : `; <${open}> has no </${open}>`}`);
+    return err(`the ${source} has no transition tag${open === undefined ? '' : `; <${open}> has no </${open}>`}`);
   }
-  const invalid = tags.find(({ error }) => error !== null);
-  if (invalid?.error !== undefined && invalid.error !== null) return err(invalid.error);
+  const [invalid] = tags.flatMap(({ error }) => error ?? []);
+  if (invalid !== undefined) return err(invalid);
   const forks = tags.filter(isFork);
   const others = tags.filter((tag) => !isFork(tag));
   const [other, another] = others;
@@ -140,127 +140,126 @@ function resolveTags(
   if (rest.length > 0 && !canBeCombined) {
     const names = tags.slice(0, 5).map(({ name }) => name);
     const list = `${names.join(', ')}${tags.length > names.length ? ' …' : ''}`;
-    return err(`the ${said} has ${String(tags.length)} transition tags (${list}), but must have one`);
+    return err(`the ${source} has ${String(tags.length)} transition tags (${list}), but must have one`);
   }
-  const moves: ResolvedTag[] = [];
-  for (const tag of tags) {
-    const move = resolveTag(context.machine, tag, other?.name === 'goto' && isFork(tag) ? other.content : null);
-    if (!move.ok) return move;
-    moves.push(move.value);
-  }
-  if (new Set(moves.map(({ tag, to, next }) => (isFork(tag) ? next : to?.block))).size > 1 && forks.length > 0)
-    return err(`the forks of the ${said} do not continue at the same state`);
-  return transitionsFor(context, moves);
+  const moves = mapAll(tags, (tag) =>
+    resolveTag(context.machine, tag, other?.name === 'goto' && isFork(tag) ? other.content : null),
+  );
+  if (!moves.ok) return moves;
+  if (new Set(moves.value.map(({ tag, to, next }) => (isFork(tag) ? next : to?.block))).size > 1 && forks.length > 0)
+    return err(`the forks of the ${source} do not continue at the same state`);
+  return transitionsFor(context, moves.value);
 }
 
 function transitionsFor(context: ReadContext, moves: readonly ResolvedTag[]): Result<ReadResult, string> {
-  const follows: Transition[] = [];
-  const folders: string[] = [];
-  for (const move of moves) {
-    const allowed = checkAllowed(context, move);
-    if (!allowed.ok) return allowed;
-    const variables = variablesOf(context, move, allowed.value);
-    if (!variables.ok) return variables;
-    if (own(move.tag.attributes, 'cd') !== undefined) folders.push(plainCwd(context.lane, move.tag));
-    const follow = transitionFor(context, move, variables.value, allowed.value);
-    if (!follow.ok) return follow;
-    follows.push(follow.value);
-  }
+  const follows = mapAll(moves, (resolved) => {
+    const move = checkAllowed(context, resolved);
+    if (!move.ok) return move;
+    const variables = variablesOf(context, move.value);
+    return variables.ok ? transitionFor(context, move.value, variables.value) : variables;
+  });
+  if (!follows.ok) return follows;
+  const folders = moves.flatMap(({ tag }) =>
+    own(tag.attributes, 'cd') === undefined ? [] : [plainCwd(context.lane, tag)],
+  );
   // After forks, the lane continues as with a goto.
   const next = moves.every(({ tag }) => isFork(tag)) ? (moves[0]?.next ?? null) : null;
-  if (next !== null) {
-    const target = targetOf(next, laneVariables(context.lane));
-    follows.push({ kind: 'goto', target, session: 'resume', dropCallers: false });
-  }
-  return ok({ follows, folders });
+  const last = next === null ? [] : [resumeAt(targetOf(next, laneVariables(context.lane)))];
+  return ok({ follows: [...follows.value, ...last], folders });
+}
+
+function resumeAt(target: Target): Transition {
+  return { kind: 'goto', target, session: 'resume', dropCallers: false };
 }
 
 function isFork({ name }: ParsedTag): boolean {
   return name === 'fork' || name === 'fork-workflow';
 }
 
-function transitionFor(
-  { machine, policy, lane }: ReadContext,
-  { tag, to, returnTo, next, onTimeout }: ResolvedTag,
-  variables: Variables,
-  allowed: AllowedTransition | null,
-): Result<Transition, string> {
+function transitionFor(context: ReadContext, move: Move, variables: Variables): Result<Transition, string> {
+  const { machine, policy, lane } = context;
+  const { tag, to, returnTo } = move;
   const target = targetOf(to?.block ?? '', variables);
   switch (tag.name) {
     case 'goto':
-      return ok({ kind: 'goto', target, session: 'resume', dropCallers: false });
+      return ok(resumeAt(target));
     case 'reset':
     case 'reset-workflow':
       return ok({ kind: 'goto', target, session: 'fresh', dropCallers: !machine.keepsCallers });
     case 'call':
     case 'function':
     case 'call-workflow':
-    case 'function-workflow':
-      return ok({ kind: 'call', target, returnTo: returnTarget(returnTo ?? '', lane), session: callSession(tag.name) });
+    case 'function-workflow': {
+      const session = TAG_RULES[tag.name].session === 'fresh' ? 'fresh' : 'fork';
+      // The caller continues in its own folder, with its own adapter.
+      const back = targetOf(returnTo ?? '', { ...laneVariables(lane), [LANE_VARIABLES.input]: RESULT });
+      return ok({ kind: 'call', target, returnTo: back, session });
+    }
     case 'fork':
     case 'fork-workflow':
       return ok({ kind: 'fork', target, name: forkName(to?.name ?? '') });
-    case 'result': {
-      const value = policy.speaker === 'script' ? tag.content : withoutOuterLineEnds(tag.content);
-      return ok({ kind: 'return', value: { kind: 'literal', value } });
-    }
-    case 'ask': {
-      const planned = allowed?.timeoutNext ?? null;
-      const instead = onTimeout ?? (planned === null ? null : (own(machine.states, planned) ?? null));
-      return askTransition(machine, tag, { variables, next: next ?? '', onTimeout: instead }, allowed);
-    }
+    case 'result':
+      return ok({
+        kind: 'return',
+        value: literal(policy.speaker === 'script' ? tag.content : withoutOuterLineEnds(tag.content)),
+      });
+    case 'ask':
+      return askTransition(machine, move, variables);
   }
 }
 
-function askTransition(
-  { asks }: Machine,
-  { attributes, content }: ParsedTag,
-  {
-    variables,
-    next,
-    onTimeout,
-  }: { readonly variables: Variables; readonly next: string; readonly onTimeout: string | null },
-  allowed: AllowedTransition | null,
-): Result<Transition, string> {
-  const asked = content.trim();
-  if (asked === '') return err('<ask> has no question');
-  const timeout = own(attributes, 'timeout') ?? allowed?.timeout ?? null;
-  if (timeout === null && onTimeout !== null) return err('<ask> has timeout_next but no timeout');
+const RESULT: ValueTemplate = { kind: 'text', text: { parts: [{ path: ['result'], quote: [] }] } };
+
+function askTransition({ asks, states }: Machine, move: Move, variables: Variables): Result<Transition, string> {
+  const { tag, next, onTimeout, allowed } = move;
+  const question = tag.content.trim();
+  if (question === '') return err('<ask> has no question');
+  const timeout = own(tag.attributes, 'timeout') ?? allowed?.timeout ?? null;
+  const timeoutNext = onTimeout ?? own(states, allowed?.timeoutNext ?? '') ?? null;
+  if (timeout === null && timeoutNext !== null) return err('<ask> has timeout_next but no timeout');
   if (timeout !== null && parseDuration(timeout) === null)
     return err(`${quoted(timeout)} is not a duration for <ask> (write 30m, 24h, 7d)`);
-  const block = timeout === null ? asks.open : onTimeout === null ? asks.timed : asks.routed;
-  const asking: Variables = {
-    ...variables,
-    [LANE_VARIABLES.question]: literal(asked),
-    [LANE_VARIABLES.next]: literal(next),
-    ...(timeout === null ? {} : { [LANE_VARIABLES.timeout]: literal(timeout) }),
-    ...(onTimeout === null ? {} : { [LANE_VARIABLES.timeoutNext]: literal(onTimeout) }),
-  };
-  return ok({ kind: 'goto', target: targetOf(block, asking), session: 'resume', dropCallers: false });
+  const approver = own(tag.attributes, 'approver') ?? allowed?.approver ?? null;
+  const approvers = approver?.split(',').map((entry) => entry.trim()) ?? null;
+  if (approvers?.every(isApprover) === false)
+    return err(
+      `${quoted(approver ?? '')} does not name who decides <ask> (write ${APPROVER_FORMS}, with commas between)`,
+    );
+  // Otherwise an agent could let another one decide what people are to decide.
+  if (allowed !== null && (allowed.approver ?? null) === null && approvers?.some(isAgent))
+    return err('<ask> may name an agent as its approver only if allowed_transitions does');
+  const block = timeout === null ? asks.open : timeoutNext === null ? asks.timed : asks.routed;
+  const asked = literals({
+    [LANE_VARIABLES.question]: question,
+    [LANE_VARIABLES.next]: next ?? '',
+    [LANE_VARIABLES.timeout]: timeout,
+    [LANE_VARIABLES.timeoutNext]: timeoutNext,
+    [LANE_VARIABLES.approvers]: approvers?.join('\n'),
+  });
+  return ok(resumeAt(targetOf(block, { ...variables, ...asked })));
 }
 
 /** `beside`: target of a goto in the same answer, for a fork without `next`. */
 function resolveTag(machine: Machine, tag: ParsedTag, beside: string | null): Result<ResolvedTag, string> {
   const { name, attributes, content } = tag;
   const { requiredAttribute } = TAG_RULES[name];
-  const find = (attribute: string, written: string | undefined, needed: boolean): Result<string | null, string> => {
-    if (written === undefined)
-      return needed ? err(`<${name}> has no ${attribute}="…", which names the state to continue at`) : ok(null);
-    const found = stateIn(machine, written);
-    return found.ok ? ok(found.value.block) : err(`${attribute} of <${name}>: ${found.error}`);
-  };
   const to = destination(machine, name, content);
   if (!to.ok) return err(`<${name}>: ${to.error}`);
-  const returnTo = find('return', own(attributes, 'return'), requiredAttribute === 'return');
-  if (!returnTo.ok) return returnTo;
-  const next = find('next', own(attributes, 'next') ?? beside ?? undefined, requiredAttribute === 'next');
-  if (!next.ok) return next;
-  const onTimeout = find('timeout_next', own(attributes, 'timeout_next'), false);
-  if (!onTimeout.ok) return onTimeout;
-  return ok({ tag, to: to.value, returnTo: returnTo.value, next: next.value, onTimeout: onTimeout.value });
+  const blocks = mapAll(['return', 'next', 'timeout_next'], (attribute): Result<string | null, string> => {
+    const written = own(attributes, attribute) ?? (attribute === 'next' ? beside : null);
+    if (written === null) {
+      if (attribute !== requiredAttribute) return ok(null);
+      return err(`<${name}> has no ${attribute}="…", which names the state to continue at`);
+    }
+    const found = stateIn(machine, written);
+    return found.ok ? ok(found.value.block) : err(`${attribute} of <${name}>: ${found.error}`);
+  });
+  if (!blocks.ok) return blocks;
+  const [returnTo = null, next = null, onTimeout = null] = blocks.value;
+  return ok({ tag, to: to.value, returnTo, next, onTimeout });
 }
 
-function destination(machine: Machine, name: TransitionTag, content: string): Result<ResolvedTag['to'], string> {
+function destination(machine: Machine, name: TransitionTag, content: string): Result<FoundState | null, string> {
   const { target } = TAG_RULES[name];
   if (target === 'back') return ok(null);
   if (target === 'state') return stateIn(machine, content);
@@ -270,41 +269,36 @@ function destination(machine: Machine, name: TransitionTag, content: string): Re
   return err(`${quoted(content.trim())} is not a workflow that this one refers to`);
 }
 
-function stateIn(machine: Machine, written: string): ReturnType<typeof findState> {
+function stateIn(machine: Machine, written: string): Result<FoundState, string> {
   const found = findState(machine, written);
   const near = found.ok ? null : nearest(written.trim(), Object.keys(machine.states));
   return found.ok || near === null ? found : err(`${found.error}; did you mean ${near}?`);
 }
 
-/** The policy entry that allows it; null without a policy. */
-function checkAllowed({ policy, machine }: ReadContext, move: ResolvedTag): Result<AllowedTransition | null, string> {
-  const { allowed } = policy;
-  if (allowed === null) return ok(null);
-  const match = allowed.find((each) => matchesAllowed(machine, each, move));
-  if (match !== undefined) return ok(match);
+function checkAllowed({ policy: { allowed }, machine }: ReadContext, move: ResolvedTag): Result<Move, string> {
   const { tag } = move;
+  const match = allowed?.find((each) => matchesAllowed(machine, each, move)) ?? null;
+  if (allowed === null || match !== null) return ok({ ...move, allowed: match });
   if (!allowed.some((each) => each.tag === tag.name)) return err(`<${tag.name}> is not allowed here`);
   return err(`<${tag.name}> is allowed here, but not as ${writtenTag(tag)}`);
 }
 
-function matchesAllowed(
-  machine: Machine,
-  allowed: AllowedTransition,
-  { tag, to, returnTo, next, onTimeout }: ResolvedTag,
-): boolean {
+function matchesAllowed(machine: Machine, allowed: AllowedTransition, move: ResolvedTag): boolean {
+  const { tag, to, returnTo, next, onTimeout } = move;
+  const { input, timeout, approver } = tag.attributes;
+  const isFree = (fixed: string | null | undefined, written: string | undefined): boolean =>
+    (fixed ?? null) === null || written === undefined || written === fixed;
   const blockOf = (name: string): string | undefined => own(machine.states, name);
-  const input = own(tag.attributes, 'input');
-  const timeout = own(tag.attributes, 'timeout');
+  const targets = TAG_RULES[tag.name].target === 'workflow' ? machine.workflows : machine.states;
   return (
     allowed.tag === tag.name &&
-    (allowed.target === null ||
-      (TAG_RULES[tag.name].target === 'workflow' ? own(machine.workflows, allowed.target) : blockOf(allowed.target)) ===
-        to?.block) &&
+    (allowed.target === null || own(targets, allowed.target) === to?.block) &&
     (allowed.return === null || blockOf(allowed.return) === returnTo) &&
     (allowed.next === null || blockOf(allowed.next) === next) &&
     (allowed.payload === null || allowed.payload.trim() === tag.content.trim()) &&
     (allowed.timeoutNext === null || onTimeout === null || blockOf(allowed.timeoutNext) === onTimeout) &&
-    (allowed.timeout === null || timeout === undefined || timeout === allowed.timeout) &&
+    isFree(allowed.timeout, timeout) &&
+    isFree(allowed.approver, approver) &&
     (typeof allowed.input !== 'string' || input === undefined || input === allowed.input)
   );
 }
@@ -315,74 +309,63 @@ type Variables = Readonly<Record<string, ValueTemplate>>;
 const RESERVED_ATTRIBUTES: ReadonlySet<string> = new Set(['next', 'input', 'cd', 'model', 'effort', 'adapter']);
 
 /** Variables for the entered block. */
-function variablesOf(
-  context: ReadContext,
-  move: ResolvedTag,
-  allowed: AllowedTransition | null,
-): Result<Variables, string> {
+function variablesOf(context: ReadContext, move: Move): Result<Variables, string> {
   const { lane, machine } = context;
   const { tag } = move;
   const { name, attributes } = tag;
   const fresh = TAG_RULES[name].session === 'fresh';
-  const { cd, adapter, model, effort } = attributes;
+  const { cd, adapter, input, model, effort } = attributes;
   if (cd !== undefined && !fresh) return err(`<${name}> continues its session, so it cannot change its folder with cd`);
   if (cd?.trim() === '' || cd?.includes('\0') === true) return err(`cd of <${name}> does not name a folder`);
   const other = conflictingAdapter(context, move);
   if (other !== null)
     return err(`<${name}> continues a session of ${String(lane.adapter)}, so it cannot use ${other}; use <reset>`);
-  const depth = lane.depth + (entersDeeper(name) ? 1 : 0);
+  const entersDeeper = TAG_RULES[name].target === 'workflow' && name !== 'reset-workflow';
+  const depth = lane.depth + (entersDeeper ? 1 : 0);
   if (depth > WORKFLOW_DEPTH_MAX)
     return err(`<${name}> would nest workflows more than ${String(WORKFLOW_DEPTH_MAX)} deep`);
-  const input = inputOf(tag, allowed);
   // Without a session, the state after the question chooses the adapter.
   const chosen = fresh ? (adapter ?? null) : (lane.adapter ?? own(machine.adapters, move.next ?? '') ?? null);
+  const forWorker = isFork(tag) ? Object.entries(attributes).filter(([key]) => !RESERVED_ATTRIBUTES.has(key)) : [];
+  const planned = move.allowed?.input ?? null;
   return ok({
-    ...(isFork(tag) ? attributesOf(tag) : {}),
+    ...literals(Object.fromEntries(forWorker)),
     ...laneVariables({ cwd: cd === undefined ? lane.cwd : plainCwd(lane, tag), adapter: chosen, depth }),
-    ...(input === null ? {} : { [LANE_VARIABLES.input]: input }),
-    ...(model === undefined ? {} : { [LANE_VARIABLES.model]: literal(model) }),
-    ...(effort === undefined ? {} : { [LANE_VARIABLES.effort]: literal(effort) }),
+    ...(planned === null ? {} : { [LANE_VARIABLES.input]: { kind: 'text', text: planned } }),
+    ...literals({
+      [LANE_VARIABLES.input]: input,
+      [LANE_VARIABLES.model]: model,
+      [LANE_VARIABLES.effort]: effort,
+    }),
   });
 }
 
 /** An adapter that cannot resume the lane's session. */
-function conflictingAdapter(
-  { machine, lane }: ReadContext,
-  { tag, to, returnTo, next, onTimeout }: ResolvedTag,
-): string | null {
+function conflictingAdapter({ machine, lane }: ReadContext, move: ResolvedTag): string | null {
+  const { tag, to, returnTo, next, onTimeout } = move;
   const fresh = TAG_RULES[tag.name].session === 'fresh';
   const continues = fresh ? [returnTo, next] : [to?.block ?? null, returnTo, next, onTimeout];
   const wanted = continues.flatMap((block) => own(machine.adapters, block ?? '') ?? []);
-  const said = fresh ? undefined : own(tag.attributes, 'adapter');
-  const all = said === undefined ? wanted : [said, ...wanted];
+  const named = fresh ? undefined : own(tag.attributes, 'adapter');
+  const all = named === undefined ? wanted : [named, ...wanted];
   return lane.adapter === null ? null : (all.find((adapter) => adapter !== lane.adapter) ?? null);
-}
-
-function attributesOf({ attributes }: ParsedTag): Variables {
-  const given = Object.entries(attributes).filter(([key]) => !RESERVED_ATTRIBUTES.has(key));
-  return Object.fromEntries(given.map(([key, value]) => [key, literal(value)]));
-}
-
-function inputOf({ attributes }: ParsedTag, allowed: AllowedTransition | null): ValueTemplate | null {
-  const said = own(attributes, 'input');
-  if (said !== undefined) return literal(said);
-  const planned = allowed?.input ?? null;
-  return planned === null ? null : { kind: 'text', text: planned };
 }
 
 /** Only values that differ from the defaults of blocks. */
 function laneVariables({ cwd, adapter, depth }: LaneContext): Variables {
-  return {
-    ...(cwd === '' ? {} : { [LANE_VARIABLES.cwd]: literal(cwd) }),
-    ...(adapter === null ? {} : { [LANE_VARIABLES.adapter]: literal(adapter) }),
-    ...(depth === 0 ? {} : { [LANE_VARIABLES.depth]: literal(depth) }),
-  };
+  return literals({
+    [LANE_VARIABLES.cwd]: cwd === '' ? null : cwd,
+    [LANE_VARIABLES.adapter]: adapter,
+    [LANE_VARIABLES.depth]: depth === 0 ? null : depth,
+  });
 }
 
-/** The caller continues in its own folder, with its own adapter. */
-function returnTarget(block: string, lane: LaneContext): Target {
-  const result: ValueTemplate = { kind: 'text', text: { parts: [{ path: ['result'], quote: [] }] } };
-  return targetOf(block, { ...laneVariables(lane), [LANE_VARIABLES.input]: result });
+/** Leaves out absent values. */
+function literals(values: Readonly<Record<string, string | number | null | undefined>>): Variables {
+  const given = Object.entries(values).flatMap(([name, value]) =>
+    value === null || value === undefined ? [] : [[name, literal(value)] as const],
+  );
+  return Object.fromEntries(given);
 }
 
 function plainCwd({ cwd }: LaneContext, { attributes }: ParsedTag): string {
@@ -390,21 +373,11 @@ function plainCwd({ cwd }: LaneContext, { attributes }: ParsedTag): string {
   return plainPath(path.startsWith('/') || cwd === '' ? path : `${cwd}/${path}`);
 }
 
-function callSession(name: TransitionTag): 'fork' | 'fresh' {
-  return TAG_RULES[name].session === 'fresh' ? 'fresh' : 'fork';
-}
-
-function entersDeeper(name: TransitionTag): boolean {
-  return TAG_RULES[name].target === 'workflow' && name !== 'reset-workflow';
-}
-
 /** From the worker's state or the folder of its workflow: `main_worker1`. */
 function forkName(path: string): string {
   const last = path.slice(path.lastIndexOf('/') + 1).replace(/(?<=.)\.[^.]*$/, '');
-  return last
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9_-]/g, '')
-    .slice(0, 6);
+  const plain = last.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '');
+  return plain.slice(0, 6);
 }
 
 function withoutOuterLineEnds(text: string): string {
@@ -421,7 +394,7 @@ function writtenTag({ name, attributes, content }: ParsedTag): string {
   return `<${name}${pairs.join('')}>${inside.length > 80 ? `${inside.slice(0, 80)}…` : inside}</${name}>`;
 }
 
-/** The tag that an allowed transition stands for. */
+/** The tag of an allowed transition. */
 function tagFor({ tag, target, return: back, next, payload }: AllowedTransition): ParsedTag {
   const attributes = { ...(back === null ? {} : { return: back }), ...(next === null ? {} : { next }) };
   return { name: tag, attributes, content: target ?? payload ?? '', from: 0, to: 0, error: null };

@@ -3,12 +3,11 @@
 
 import type { Json } from '../base/json.ts';
 import type { Channel } from './adapter.ts';
+import type { ConductedSpec } from './conductor.ts';
 import type { Failure } from './failure.ts';
-import type { Transition } from './transition.ts';
-import type { Capture, Expectation, Outputs } from './output.ts';
-import type { ConductedSpec } from './conducted.ts';
+import type { Capture, Expectation, Outputs, Usage } from './output.ts';
 import type { FilledText } from './text.ts';
-import type { Usage } from './usage.ts';
+import type { Transition } from './transition.ts';
 
 export type EffectSpec<T> =
   | CommandSpec<T>
@@ -76,16 +75,9 @@ export interface SpawnSpec<T> {
 }
 
 /** Watch a running agent. The outcome is its exit. */
-export interface AttendSpec {
-  readonly kind: 'attend';
-  readonly agent: string;
-  readonly adapter: string;
-}
+export type AttendSpec = Readonly<{ kind: 'attend'; agent: string; adapter: string }>;
 
-/**
- * Prompt an agent. `fire-forget` succeeds on delivery; other modes after the agent has reported (`step-reported`) and
- * the driver knows.
- */
+/** Prompt an agent. `fire-forget` succeeds on delivery; other modes once the driver knows of the `step-reported`. */
 export interface PromptSpec<T> {
   readonly kind: 'prompt';
   readonly agent: T;
@@ -119,15 +111,14 @@ export interface GateSpec<T> {
   readonly prompt: T;
   /** False: the step does not wait for the verdict, which changes nothing. */
   readonly blocks: boolean;
-  /** People who may decide; null: anybody. */
+  /** Who may decide, as ir/approvers.ts says; null: any person. */
   readonly approvers: readonly string[] | null;
+  /** Further approvers that are known only when the gate is asked, one a line; absent: none. */
+  readonly moreApprovers?: T;
 }
 
 /** The session in which a turn runs. */
-export type Session =
-  | { readonly kind: 'fresh' }
-  | { readonly kind: 'resume'; readonly id: string }
-  | { readonly kind: 'fork'; readonly id: string };
+export type Session = Readonly<{ kind: 'fresh' } | { kind: 'resume'; id: string } | { kind: 'fork'; id: string }>;
 
 export interface Effect {
   /** `step#attempt`: derived, so that a replay names the same effects. */
@@ -151,6 +142,8 @@ export interface Progress {
   readonly dialog?: Dialog | null;
   /** A doubt to report to people, with what to do: part of a sentence. */
   readonly doubt?: string;
+  /** All texts to show to the user so far. */
+  readonly printed?: readonly string[];
 }
 
 /**
@@ -166,7 +159,10 @@ export interface Dialog {
   readonly text: string;
 }
 
-export type Outcome = Success | { readonly kind: 'failure'; readonly failure: Failure };
+/** `endedAt`: when it ended, in milliseconds since 1970, if a driver found it after the engine had been absent. */
+export type Outcome = (Success | { readonly kind: 'failure'; readonly failure: Failure }) & {
+  readonly endedAt?: number;
+};
 
 export interface Success {
   readonly kind: 'success';
@@ -177,7 +173,7 @@ export interface Success {
   readonly route: string | null;
   /** Transitions from the answer itself. They replace the step's routes. */
   readonly follows: readonly Transition[] | null;
-  /** Texts to show to the user. */
+  /** All texts to show to the user, with those reported as progress. */
   readonly printed: readonly string[];
   /** The session of the turn, or of the started agent. */
   readonly session: string | null;
@@ -186,8 +182,8 @@ export interface Success {
 }
 
 export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Success {
-  const nothing = { kept: [], route: null, follows: null, printed: [], session: null, usage: null };
-  return { ...nothing, ...more, kind: 'success', outputs };
+  const defaults = { kept: [], route: null, follows: null, printed: [], session: null, usage: null };
+  return { ...defaults, ...more, kind: 'success', outputs };
 }
 
 /** Whether it is a turn in the session of its own lane. */

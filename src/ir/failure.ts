@@ -1,7 +1,6 @@
 // Failures of effects and steps, as data. The Program decides what follows: retry, route, recover, fail.
 
-import type { Outputs } from './output.ts';
-import type { Usage } from './usage.ts';
+import type { Outputs, Usage } from './output.ts';
 
 export type FailureKind =
   /** A command exited with a status other than 0. */
@@ -22,6 +21,10 @@ export type FailureKind =
   | 'unresolved'
   /** A child frame failed, or a workflow entered here ended as failed. */
   | 'child-failed'
+  /** A person rejected the gate that the step requires. */
+  | 'gate-rejected'
+  /** A loop is not over after its last round. */
+  | 'rounds-exhausted'
   /** The run would exceed a limit. */
   | 'expansion-limit'
   /** The items of a foreach are not a list. */
@@ -73,6 +76,8 @@ export interface Failure {
   readonly session: string | null;
   /** Earliest time of the next attempt, if the failure is temporary. It does not count as a retry. */
   readonly retryAt: number | null;
+  /** Temporary, but its end is unknown: the step waits until the run is resumed. It does not count as a retry. */
+  readonly parks?: boolean;
   /** Replaces the prompt in the next attempt, in the same session; null repeats the prompt. */
   readonly reprompt: string | null;
   /** Cost despite the failure; null if none. */
@@ -80,61 +85,43 @@ export interface Failure {
 }
 
 export function failure(kind: FailureKind, message: string, more: Partial<Failure> = {}): Failure {
-  const nothing = { code: null, output: null, outputs: {}, kept: [], session: null, retryAt: null };
-  const unsaid = { reprompt: null, usage: null };
-  return { ...nothing, ...unsaid, ...more, kind, message };
+  const defaults = { code: null, output: null, outputs: {}, kept: [], session: null };
+  return { ...defaults, retryAt: null, reprompt: null, usage: null, ...more, kind, message };
 }
 
 /** The name of a kind in workflows, `meow status` and recovery templates. */
 export function errorType(kind: FailureKind): string {
-  switch (kind) {
-    case 'exit-nonzero':
-    case 'signal':
-    case 'not-started':
-      return 'command_failed';
-    case 'condition-error':
-      return 'condition_error';
-    case 'timeout':
-      return 'timeout';
-    case 'output-missing':
-    case 'output-invalid':
-      return 'output_missing';
-    case 'unresolved':
-      return 'variable_unresolved';
-    case 'child-failed':
-      return 'child_failed';
-    case 'expansion-limit':
-      return 'expansion_limit';
-    case 'invalid-items':
-      return 'invalid_items';
-    case 'template-not-found':
-      return 'template_not_found';
-    case 'spawn-failed':
-      return 'spawn_failed';
-    case 'agent-not-found':
-      return 'agent_not_found';
-    case 'agent-crashed':
-      return 'agent_crashed';
-    case 'not-delivered':
-      return 'not_delivered';
-    case 'protocol':
-      return 'protocol_error';
-    case 'idle':
-      return 'timeout';
-    case 'limit-reached':
-      return 'limit_reached';
-    case 'policy':
-      return 'policy_violation';
-    case 'budget':
-      return 'budget_spent';
-    case 'unproven':
-      return 'witness_failed';
-    case 'refused':
-      return 'refused';
-    case 'need-unmet':
-    case 'unrouted':
-    case 'stopped':
-    case 'lost':
-      return 'internal';
-  }
+  return ERROR_TYPES[kind];
 }
+
+const ERROR_TYPES: Readonly<Record<FailureKind, string>> = {
+  'exit-nonzero': 'command_failed',
+  signal: 'command_failed',
+  'not-started': 'command_failed',
+  'condition-error': 'condition_error',
+  timeout: 'timeout',
+  'output-missing': 'output_missing',
+  'output-invalid': 'output_missing',
+  unresolved: 'variable_unresolved',
+  'child-failed': 'child_failed',
+  'gate-rejected': 'gate_rejected',
+  'rounds-exhausted': 'rounds_exhausted',
+  'expansion-limit': 'expansion_limit',
+  'invalid-items': 'invalid_items',
+  'template-not-found': 'template_not_found',
+  'spawn-failed': 'spawn_failed',
+  'agent-not-found': 'agent_not_found',
+  'agent-crashed': 'agent_crashed',
+  'not-delivered': 'not_delivered',
+  protocol: 'protocol_error',
+  idle: 'timeout',
+  'limit-reached': 'limit_reached',
+  policy: 'policy_violation',
+  budget: 'budget_spent',
+  unproven: 'witness_failed',
+  refused: 'refused',
+  'need-unmet': 'internal',
+  unrouted: 'internal',
+  stopped: 'internal',
+  lost: 'internal',
+};

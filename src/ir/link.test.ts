@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
+
 import { checkProgram } from './check.ts';
-import type { ConductorFacts } from './conductor.ts';
-import { attachConductor, conductorOf } from './conductor.ts';
+import { attachConductor, type ConductorFacts, conductorOf } from './conductor-facts.ts';
 import type { CommandSpec } from './effect.ts';
-import type { Transition } from './transition.ts';
-import { targetOf } from './transition.ts';
 import { linkProgram, partSymbol } from './link.ts';
-import type { Block, Program, Step } from './program.ts';
-import { DEFAULT_LIMITS, NO_RETRY } from './program.ts';
+import { type Block, DEFAULT_LIMITS, NO_RETRY, type Program, type Step } from './program.ts';
 import type { Text } from './text.ts';
+import { targetOf, type Transition } from './transition.ts';
 
 const SYMBOL = partSymbol(1);
 
@@ -83,9 +81,28 @@ test('names of blocks are renamed in every place where one stands (link/2)', () 
         },
       ),
     ),
+    block(
+      'f',
+      step(
+        'six',
+        {},
+        {
+          act: {
+            kind: 'loop',
+            target,
+            check: { kind: 'block', when: 'after', target },
+            roundsMax: { kind: 'literal', value: 3 },
+            delayMs: 0,
+            exhausted: { kind: 'expand', target },
+          },
+        },
+      ),
+    ),
   ]);
   const { blocks } = linked(part);
-  expect(Object.keys(blocks)).toEqual(['main', 'sub#a', 'sub#b', 'sub#c', 'sub#d', 'sub#e']);
+  expect(Object.keys(blocks)).toEqual(['main', 'sub#a', 'sub#b', 'sub#c', 'sub#d', 'sub#e', 'sub#f']);
+  const renamed = { target: { block: 'sub#b' } };
+  expect(blocks['sub#f']?.steps[0]?.act).toMatchObject({ ...renamed, check: renamed, exhausted: renamed });
   expect(blocks['main']?.steps[0]?.routes['done']).toMatchObject({ target: { block: 'sub#a' } });
   expect(blocks['sub#a']?.steps[0]?.routes['done']).toMatchObject({ target: { block: 'sub#b' } });
   expect(blocks['sub#b']).toMatchObject({

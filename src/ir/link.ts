@@ -6,27 +6,25 @@
 //   link/3  A part is not the run: where it would stop the run, it returns to its caller, or fails there.
 //   link/4  The main Program decides limits, cleanup and what a failure means. The facts of all Conductor parts are merged.
 
-import { present } from '../base/assert.ts';
 import { own } from '../base/json.ts';
-import type { ConductorFacts } from './conductor.ts';
-import { attachConductor, conductorOf } from './conductor.ts';
+import { attachConductor, type ConductorFacts, conductorOf } from './conductor-facts.ts';
 import type { EffectSpec } from './effect.ts';
-import type { Transition, Target } from './transition.ts';
-import type { Machine, TransitionPolicy } from './machine.ts';
-import type { Act, Block, OnError, Program, Step } from './program.ts';
+import type { Machine } from './machine.ts';
+import type { Act, Block, Program, Step } from './program.ts';
 import type { Text } from './text.ts';
+import type { Target, Transition } from './transition.ts';
 
 /** A compiled workflow that others enter. */
 export interface Part {
-  /** By which the others name its entry: made by `partSymbol`. */
+  /** The name by which other parts enter it: made by `partSymbol`. */
   readonly symbol: string;
-  /** Stands before its names in the linked Program: its file, as the user knows it. */
+  /** Prefix of its names in the linked Program: its file, as the user knows it. */
   readonly name: string;
   readonly program: Program;
   readonly failedStop: FailedStop;
 }
 
-/** A stop that was not wanted: the caller is told as if by any other result, or the step that stops fails. */
+/** If a part stops as failed: it returns the verdict to its caller, or the step that stops fails. */
 export type FailedStop = 'returns' | 'fails';
 
 export function partSymbol(number: number): string {
@@ -35,13 +33,10 @@ export function partSymbol(number: number): string {
 
 export function linkProgram(main: Program, parts: readonly Part[]): Program {
   if (parts.length === 0) return main;
-  const names = new NameTable(main, parts);
-  const root = names.of(main);
-  const linked = parts.map((part) => renameProgram(part.program, names.of(part.program), part.failedStop));
-  const all = [renameProgram(main, root, null), ...linked];
+  const linked = namesIn(main, parts).map(([program, names]) => renameProgram(program, names));
   // Not by assignment: a block may be called __proto__.
   const merged = <T>(of: (program: Renamed) => Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
-    Object.fromEntries(all.flatMap((program) => Object.entries(of(program))));
+    Object.fromEntries(linked.flatMap((program) => Object.entries(of(program))));
   const facts = mergedFacts([main, ...parts.map(({ program }) => program)], main);
   return {
     ...main,
@@ -52,40 +47,36 @@ export function linkProgram(main: Program, parts: readonly Part[]): Program {
   };
 }
 
-/** How the names of one Program are to be written in the linked one. */
+type Rename = (name: string) => string;
+
+/** How the names and stops of one Program are to be written in the linked one. */
 interface Names {
-  readonly block: (name: string) => string;
-  readonly machine: (name: string) => string;
-  readonly steering: (name: string) => string;
+  readonly block: Rename;
+  readonly machine: Rename;
+  readonly steering: Rename;
+  /** Null in the main Program, whose stops stop the run. */
+  readonly failedStop: FailedStop | null;
 }
 
-class NameTable {
-  readonly #names = new Map<Program, Names>();
-
-  constructor(main: Program, parts: readonly Part[]) {
-    const taken = { blocks: keysOf(main.blocks), machines: keysOf(main.machines), steerings: keysOf(main.steerings) };
-    const entries = new Map<string, string>();
-    const lookup = (own: ReadonlyMap<string, string>) => (name: string) => own.get(name) ?? entries.get(name) ?? name;
-    const same = lookup(new Map());
-    this.#names.set(main, { block: same, machine: same, steering: same });
-    for (const { symbol, name: file, program } of parts) {
-      const rename = (names: Iterable<string>, used: Set<string>, wanted: (name: string) => string) =>
-        new Map([...names].map((name) => [name, freeName(wanted(name), used)]));
-      const qualified = (name: string): string => `${file}#${name}`;
-      // Ids that begin with a visit carry the name of their workflow already.
-      const blocks = rename(Object.keys(program.blocks), taken.blocks, (name) =>
-        own(program.blocks, name)?.naming === 'visit-first' ? name : qualified(name),
-      );
-      const machines = rename(Object.keys(program.machines), taken.machines, qualified);
-      const steerings = rename(Object.keys(program.steerings), taken.steerings, qualified);
-      entries.set(symbol, blocks.get(program.entry) ?? program.entry);
-      this.#names.set(program, { block: lookup(blocks), machine: lookup(machines), steering: lookup(steerings) });
-    }
-  }
-
-  of(program: Program): Names {
-    return present(this.#names.get(program), 'a Program that is not linked here');
-  }
+function namesIn(main: Program, parts: readonly Part[]): readonly (readonly [Program, Names])[] {
+  const taken = { blocks: keysOf(main.blocks), machines: keysOf(main.machines), steerings: keysOf(main.steerings) };
+  const entries = new Map<string, string>();
+  const lookup = (own: ReadonlyMap<string, string>) => (name: string) => own.get(name) ?? entries.get(name) ?? name;
+  const same = lookup(new Map());
+  const ofParts = parts.map(({ symbol, name: file, program, failedStop }) => {
+    const rename = (record: Readonly<Record<string, unknown>>, used: Set<string>, wanted: Rename) =>
+      new Map(Object.keys(record).map((name) => [name, freeName(wanted(name), used)]));
+    const qualified = (name: string): string => `${file}#${name}`;
+    // Ids that begin with a visit carry the name of their workflow already.
+    const blocks = rename(program.blocks, taken.blocks, (name) =>
+      own(program.blocks, name)?.naming === 'visit-first' ? name : qualified(name),
+    );
+    const machine = lookup(rename(program.machines, taken.machines, qualified));
+    const steering = lookup(rename(program.steerings, taken.steerings, qualified));
+    entries.set(symbol, blocks.get(program.entry) ?? program.entry);
+    return [program, { block: lookup(blocks), machine, steering, failedStop }] as const;
+  });
+  return [[main, { block: same, machine: same, steering: same, failedStop: null }], ...ofParts];
 }
 
 function keysOf(record: Readonly<Record<string, unknown>>): Set<string> {
@@ -101,92 +92,70 @@ function freeName(wanted: string, taken: Set<string>): string {
 
 type Renamed = Pick<Program, 'blocks' | 'machines' | 'steerings'>;
 
-/** `failedStop`: null in the main Program, whose stops stop the run. */
-function renameProgram(program: Program, names: Names, failedStop: FailedStop | null): Renamed {
-  const walk: Walk = { names, failedStop };
+function renameProgram({ blocks, machines, steerings }: Program, names: Names): Renamed {
   return {
-    blocks: renamedEntries(program.blocks, names.block, (block) => renameBlock(walk, block)),
-    machines: renamedEntries(program.machines, names.machine, (machine) => renameMachine(names, machine)),
-    steerings: renamedEntries(program.steerings, names.steering, (steering) => renameSteering(names, steering)),
+    blocks: renamedEntries(blocks, names.block, (block) => renameBlock(names, block)),
+    machines: renamedEntries(machines, names.machine, (machine) => renameMachine(names, machine)),
+    steerings: renamedEntries(steerings, names.steering, (steering) => ({
+      ...steering,
+      machine: names.machine(steering.machine),
+    })),
   };
 }
 
 function renamedEntries<T>(
   record: Readonly<Record<string, T>>,
-  nameOf: (name: string) => string,
+  nameOf: Rename,
   valueOf: (value: T) => T,
 ): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [nameOf(name), valueOf(value)]));
 }
 
-interface Walk {
-  readonly names: Names;
-  readonly failedStop: FailedStop | null;
+function sameName(name: string): string {
+  return name;
 }
 
-function renameBlock(walk: Walk, block: Block): Block {
+function renameBlock(names: Names, block: Block): Block {
   const { visits } = block;
   return {
     ...block,
-    name: walk.names.block(block.name),
-    steps: block.steps.map((step) => renameStep(walk, step)),
-    visits: visits === null ? null : { ...visits, instead: renameTarget(walk, visits.instead) },
+    name: names.block(block.name),
+    steps: block.steps.map((step) => renameStep(names, step)),
+    visits: visits === null ? null : { ...visits, instead: renameTarget(names, visits.instead) },
   };
 }
 
-function renameStep(walk: Walk, step: Step): Step {
-  const routes = Object.entries(step.routes).map(([key, follow]) => [key, renameTransition(walk, follow)] as const);
+function renameStep(names: Names, step: Step): Step {
+  const { act, onError } = step;
   return {
     ...step,
-    act: renameAct(walk, step.act),
-    routes: Object.fromEntries(routes),
-    onError: renameOnError(walk, step.onError),
+    act: renameAct(names, act),
+    routes: renamedEntries(step.routes, sameName, (follow) => renameTransition(names, follow)),
+    onError: withTarget(names, onError),
   };
 }
 
-function renameAct(walk: Walk, act: Act): Act {
-  switch (act.kind) {
-    case 'effect':
-      return { kind: 'effect', effect: renameEffect(walk, act.effect) };
-    case 'pass':
-      return act;
-    case 'block':
-    case 'each':
-      return { ...act, target: renameTarget(walk, act.target) };
-  }
+function renameAct(names: Names, act: Act): Act {
+  if (act.kind === 'effect') return { ...act, effect: renameEffect(names, act.effect) };
+  if (act.kind !== 'loop') return withTarget(names, act);
+  const { check, exhausted } = act;
+  return { ...withTarget(names, act), check: withTarget(names, check), exhausted: withTarget(names, exhausted) };
 }
 
 /** The steering is the only name in an effect; all else is data. */
-function renameEffect({ names }: Walk, effect: EffectSpec<Text>): EffectSpec<Text> {
+function renameEffect({ steering }: Names, effect: EffectSpec<Text>): EffectSpec<Text> {
   if (!('steering' in effect) || effect.steering === null) return effect;
-  return { ...effect, steering: names.steering(effect.steering) };
+  return { ...effect, steering: steering(effect.steering) };
 }
 
-function renameOnError(walk: Walk, onError: OnError): OnError {
-  switch (onError.kind) {
-    case 'fail':
-    case 'continue':
-      return onError;
-    case 'recover':
-      return { kind: 'recover', target: renameTarget(walk, onError.target) };
-  }
+function renameTransition(names: Names, follow: Transition): Transition {
+  if (follow.kind === 'stop') return names.failedStop === null ? follow : withinRun(follow, names.failedStop);
+  const renamed = withTarget(names, follow);
+  return renamed.kind === 'call' ? { ...renamed, returnTo: renameTarget(names, renamed.returnTo) } : renamed;
 }
 
-function renameTransition(walk: Walk, follow: Transition): Transition {
-  switch (follow.kind) {
-    case 'end':
-    case 'return':
-    case 'fail':
-      return follow;
-    case 'expand':
-    case 'goto':
-    case 'fork':
-      return { ...follow, target: renameTarget(walk, follow.target) };
-    case 'call':
-      return { ...follow, target: renameTarget(walk, follow.target), returnTo: renameTarget(walk, follow.returnTo) };
-    case 'stop':
-      return walk.failedStop === null ? follow : withinRun(follow, walk.failedStop);
-  }
+function withTarget<T extends object>(names: Names, part: T | (T & { readonly target: Target })): T {
+  return 'target' in part ? { ...part, target: renameTarget(names, part.target) } : part;
 }
 
 /** The end of a part, which is not that of the run (link/3). */
@@ -199,27 +168,22 @@ function withinRun({ verdict, reason }: Extract<Transition, { kind: 'stop' }>, f
 }
 
 /** A text that is looked up may also be the name of a block, as it is now called. */
-function renameTarget({ names }: Walk, target: Target): Target {
-  if (typeof target.block === 'string') return { ...target, block: names.block(target.block) };
-  const renamed = Object.entries(target.names).map(([text, block]) => [text, names.block(block)] as const);
+function renameTarget({ block: rename }: Names, target: Target): Target {
+  if (typeof target.block === 'string') return { ...target, block: rename(target.block) };
+  const renamed = Object.entries(target.names).map(([text, block]) => [text, rename(block)] as const);
   const own = renamed.map(([, block]) => [block, block] as const);
   return { ...target, names: Object.fromEntries([...own, ...renamed]) };
 }
 
 function renameMachine({ block }: Names, machine: Machine): Machine {
   const { states, workflows, adapters, asks } = machine;
-  const same = <T>(value: T): T => value;
   return {
     ...machine,
-    states: renamedEntries(states, same, block),
-    workflows: renamedEntries(workflows, same, block),
-    adapters: renamedEntries(adapters, block, same),
+    states: renamedEntries(states, sameName, block),
+    workflows: renamedEntries(workflows, sameName, block),
+    adapters: renamedEntries(adapters, block, sameName),
     asks: { open: block(asks.open), timed: block(asks.timed), routed: block(asks.routed) },
   };
-}
-
-function renameSteering({ machine }: Names, steering: TransitionPolicy): TransitionPolicy {
-  return { ...steering, machine: machine(steering.machine) };
 }
 
 /** What a run needs to know of the Conductor workflows in it; null if there is none. */

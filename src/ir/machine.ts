@@ -1,9 +1,8 @@
 // A state machine as the tags of answers see it: the names they may use, what each state allows, and the blocks behind
 // them. Plain data in a Program; answer-transitions.ts uses it to read answers.
 
+import { err, ok, type Result } from '../base/errors.ts';
 import { own } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
 import type { TransitionTag } from './tags.ts';
 import type { Text } from './text.ts';
 
@@ -46,11 +45,7 @@ export interface Machine {
 }
 
 /** Blocks that ask a person: without a timeout, with a timeout, and with a timeout that has a route of its own. */
-export interface AskBlocks {
-  readonly open: string;
-  readonly timed: string;
-  readonly routed: string;
-}
+export type AskBlocks = Readonly<{ open: string; timed: string; routed: string }>;
 
 /** How the answers of one state are read. */
 export interface TransitionPolicy {
@@ -76,6 +71,7 @@ export interface AllowedTransition {
   readonly input: Text | null;
   readonly timeout: string | null;
   readonly timeoutNext: string | null;
+  readonly approver?: string | null;
 }
 
 /** The transition taken if the answer has no tag: the only one allowed, with all parts fixed. */
@@ -84,17 +80,17 @@ export function implicitTransition(allowed: readonly AllowedTransition[] | null)
   return only !== undefined && second === undefined && isFixed(only) ? only : null;
 }
 
-function isFixed({ tag, target, return: back, next, payload }: AllowedTransition): boolean {
-  const { target: content, requiredAttribute } = TAG_RULES[tag];
-  const inside = content === 'back' ? payload : target;
-  return inside !== null && (requiredAttribute === null || (requiredAttribute === 'return' ? back : next) !== null);
+function isFixed(allowed: AllowedTransition): boolean {
+  const { target, requiredAttribute } = TAG_RULES[allowed.tag];
+  const inside = target === 'back' ? allowed.payload : allowed.target;
+  return inside !== null && (requiredAttribute === null || allowed[requiredAttribute] !== null);
 }
 
+export type FoundState = Readonly<{ name: string; block: string }>;
+
 /** Resolves the name of a state as written in a tag, or says why that fails. */
-export function findState(
-  { states, spellings }: Pick<Machine, 'states' | 'spellings'>,
-  written: string,
-): Result<{ readonly name: string; readonly block: string }, string> {
+export function findState(machine: Pick<Machine, 'states' | 'spellings'>, written: string): Result<FoundState, string> {
+  const { states, spellings } = machine;
   const wanted = written.trim();
   if (wanted === '') return err('it does not name a state');
   if (/[\\/]/.test(wanted)) return err(`${quoted(wanted)} is a path; write the name of the state without its folder`);
@@ -122,39 +118,4 @@ export function plainPath(path: string): string {
 /** Quotes a text for messages. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
-}
-
-/** Conditions for machines and transition policies; part of `checkProgram`. */
-export function checkTransitionPolicies(program: {
-  readonly blocks: Readonly<Record<string, unknown>>;
-  readonly machines: Readonly<Record<string, Machine>>;
-  readonly steerings: Readonly<Record<string, TransitionPolicy>>;
-}): readonly string[] {
-  const { blocks, machines, steerings } = program;
-  const problems: string[] = [];
-  for (const [name, { states, spellings, workflows, asks }] of Object.entries(machines)) {
-    const entered = [...Object.values(states), ...Object.values(workflows), ...Object.values(asks)];
-    for (const block of entered) {
-      if (own(blocks, block) === undefined) problems.push(`machine ${name}: there is no block ${block}`);
-    }
-    for (const full of Object.values(spellings).flat()) {
-      if (own(states, full) === undefined) problems.push(`machine ${name}: there is no state ${full}`);
-    }
-  }
-  for (const [key, { machine, allowed, forced }] of Object.entries(steerings)) {
-    const known = own(machines, machine);
-    if (known === undefined) problems.push(`steering ${key}: there is no machine ${machine}`);
-    if (forced && implicitTransition(allowed) === null)
-      problems.push(`steering ${key}: no single transition is left to force`);
-    for (const { tag, target, return: back, next, timeoutNext } of allowed ?? []) {
-      const states = [TAG_RULES[tag].target === 'workflow' ? null : target, back, next, timeoutNext];
-      for (const state of states) {
-        if (state !== null && own(known?.states ?? {}, state) === undefined)
-          problems.push(`steering ${key}: there is no state ${state}`);
-      }
-      if (TAG_RULES[tag].target === 'workflow' && target !== null && own(known?.workflows ?? {}, target) === undefined)
-        problems.push(`steering ${key}: there is no workflow ${target}`);
-    }
-  }
-  return problems;
 }

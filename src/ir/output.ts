@@ -1,9 +1,7 @@
-// Outputs of steps: named values, their sources and types.
+// Outputs of steps: named values, their sources, types and costs.
 
-import type { Json } from '../base/json.ts';
-import { readJsonText } from '../base/json-text.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
+import { err, ok, type Result } from '../base/errors.ts';
+import { type Json, readJsonText } from '../base/json.ts';
 
 export type ValueType = 'any' | 'string' | 'integer' | 'number' | 'boolean' | 'json';
 
@@ -17,21 +15,19 @@ export function storedOutputValue(file: string, bytes: number): Json {
 /** One output of a command. `T` is the form of its texts: with placeholders in a Program, filled in an effect. */
 export interface Capture<T> {
   readonly name: string;
-  readonly from:
-    | { readonly kind: 'stdout' }
-    | { readonly kind: 'stderr' }
-    | { readonly kind: 'exit-code' }
-    | { readonly kind: 'file'; readonly path: T };
+  readonly from: Readonly<{ kind: 'stdout' | 'stderr' | 'exit-code' } | { kind: 'file'; path: T }>;
   readonly type: ValueType;
   /** If true, an absent file fails the step. */
   readonly required: boolean;
+  /** Whether a text is trimmed at both ends. Absent: standard output and error are, a file is not. */
+  readonly trim?: boolean;
 }
 
 /** One output expected from an agent. */
 export interface Expectation {
   readonly name: string;
   /** `file_path`: an existing file, relative to the agent's start folder. */
-  readonly type: 'string' | 'number' | 'boolean' | 'json' | 'file_path';
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'json' | 'file_path';
   readonly required: boolean;
   /** Shown to the agent. */
   readonly description: string | null;
@@ -45,18 +41,14 @@ export function coerce(text: string, type: ValueType): Result<Json, string> {
     case 'string':
       return ok(text);
     case 'integer':
-      return /^\s*[+-]?\d+\s*$/.test(text) && Number.isSafeInteger(Number(text))
-        ? ok(Number(text))
-        : err(`expected an integer, got ${got()}`);
+      if (/^\s*[+-]?\d+\s*$/.test(text) && Number.isSafeInteger(Number(text))) return ok(Number(text));
+      return err(`expected an integer, got ${got()}`);
     case 'number':
-      return text.trim() !== '' && Number.isFinite(Number(text))
-        ? ok(Number(text))
-        : err(`expected a number, got ${got()}`);
-    case 'boolean': {
-      const word = text.trim();
-      if (word === 'true' || word === 'false') return ok(word === 'true');
+      if (text.trim() !== '' && Number.isFinite(Number(text))) return ok(Number(text));
+      return err(`expected a number, got ${got()}`);
+    case 'boolean':
+      if (/^(?:true|false)$/.test(text.trim())) return ok(text.trim() === 'true');
       return err(`expected true or false, got ${got()}`);
-    }
     case 'json': {
       const read = readJsonText(text);
       return read.ok ? read : err(`expected JSON, got ${got()} (${read.error})`);
@@ -79,3 +71,13 @@ export function typeError(value: Json, type: ValueType): string | null {
       return Number.isSafeInteger(value) ? null : `expected an integer, got ${is}`;
   }
 }
+
+/** Parses text as a type. Any other value must have the type. */
+export function asType(value: Json, type: ValueType): Result<Json, string> {
+  if (typeof value === 'string') return coerce(value, type);
+  const problem = typeError(value, type);
+  return problem === null ? ok(value) : err(problem);
+}
+
+/** Cost of an effect; null if not reported. */
+export type Usage = Readonly<{ usd: number | null; tokens: number | null }>;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Policy } from './conducted.ts';
+
+import type { Policy } from './conductor.ts';
 import { globCovers, NO_RESTRICTIONS, pathsWithoutEffect, tighten } from './policy.ts';
 
 const policy = (more: Partial<Policy>): Policy => ({ ...NO_RESTRICTIONS, ...more });

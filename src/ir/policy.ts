@@ -1,8 +1,8 @@
 // Combines policies: those of a workflow, and those of one of its steps. An inner policy may only tighten. Paths are
 // globs: `*` matches within one name, `**` any number of folders.
 
-import { segmentMatcher } from '../base/segment-pattern.ts';
-import type { Policy } from './conducted.ts';
+import { segmentMatcher } from '../base/names.ts';
+import type { Policy } from './conductor.ts';
 
 /** Forbids nothing, and denies prompts instead of failing. */
 export const NO_RESTRICTIONS: Policy = {
@@ -47,7 +47,7 @@ function allowedByBoth(outer: Policy['allowedPaths'], inner: Policy['allowedPath
   return [...new Set([...narrower, ...kept])];
 }
 
-/** The part of a glob that lies within others; null if empty or undecidable. */
+/** The part of a glob that others cover; null if empty or undecidable. */
 function intersectGlob(outer: readonly string[], glob: string): string | null {
   if (outer.some((other) => covers(other, glob))) return glob;
   // Only the file of that name, not a folder: braces turn a plain name into a pattern.
@@ -80,7 +80,7 @@ export function globCovers(outer: string, inner: string): boolean {
     for (let at = narrow.length - 1; at >= 0; at--) {
       row[at] =
         segment === '**'
-          ? // At the end it stands for one name at least, before that for none as well.
+          ? // At the end it matches at least one name, elsewhere also none.
             isLast || below[at] === true || row[at + 1] === true
           : segmentCovers(segment, narrow[at] ?? '') && below[at + 1] === true;
     }

@@ -2,11 +2,12 @@
 // instantiating a block, which a `Transition` asks for.
 
 import type { JsonMap } from '../base/json.ts';
+import type { Permissions } from './adapter.ts';
 import type { CommandSpec, EffectSpec } from './effect.ts';
-import type { Transition, Target } from './transition.ts';
 import type { Machine, TransitionPolicy } from './machine.ts';
 import type { ValueType } from './output.ts';
 import type { Text, ValueTemplate } from './text.ts';
+import type { Target, Transition } from './transition.ts';
 
 export interface Program {
   /** Format version; a run keeps its Program unchanged. */
@@ -14,7 +15,8 @@ export interface Program {
   readonly source: Source;
   readonly entry: string;
   readonly blocks: Readonly<Record<string, Block>>;
-  readonly cleanup: Cleanup;
+  /** Scripts, by how the run ends. */
+  readonly cleanup: Readonly<Record<'success' | 'failure' | 'stop', CommandSpec<Text> | null>>;
   readonly limits: Limits;
   /** How long running steps may continue after a failure. */
   readonly drainMs: number;
@@ -25,6 +27,8 @@ export interface Program {
   readonly steerings: Readonly<Record<string, TransitionPolicy>>;
   /** Texts stored with the Program for drivers, by name; the kernel does not read them. */
   readonly attachments: Readonly<Record<string, string>>;
+  /** Budget of a run that is started without one, in dollars. */
+  readonly budgetUsd?: number;
 }
 
 /** For people and views; the kernel does not read it. */
@@ -35,28 +39,15 @@ export interface Source {
   readonly name: string;
 }
 
-export interface Cleanup {
-  readonly success: CommandSpec<Text> | null;
-  readonly failure: CommandSpec<Text> | null;
-  readonly stop: CommandSpec<Text> | null;
-}
-
-export interface Limits {
-  readonly expansionDepthMax: number;
-  readonly stepsMax: number;
-  readonly stateFileBytesMax: number;
-  readonly recoveryDepthMax: number;
-  /** Maximum depth of calls in one lane. */
-  readonly callDepthMax: number;
-}
-
-export const DEFAULT_LIMITS: Limits = {
+export const DEFAULT_LIMITS = {
   expansionDepthMax: 100,
   stepsMax: 10_000,
   stateFileBytesMax: 50_000_000,
   recoveryDepthMax: 3,
+  /** Maximum depth of calls in one lane. */
   callDepthMax: 100,
-};
+} as const;
+export type Limits = Readonly<Record<keyof typeof DEFAULT_LIMITS, number>>;
 
 export interface Block {
   readonly name: string;
@@ -111,7 +102,8 @@ export type Act =
    * Views show only the outer step.
    */
   | { readonly kind: 'block'; readonly target: Target }
-  | Each;
+  | Each
+  | Loop;
 
 /** One block per item of a list. */
 export interface Each {
@@ -131,6 +123,29 @@ export interface Each {
   readonly width: ValueTemplate | null;
   readonly join: boolean;
 }
+
+/** One block after another, in rounds. In each, the variable `round` is its number, from 1. */
+export interface Loop {
+  readonly kind: 'loop';
+  readonly target: Target;
+  readonly check: LoopCheck;
+  /** Maximum of rounds: a number from 1, or a text that becomes one. */
+  readonly roundsMax: ValueTemplate;
+  /** Time between two rounds. */
+  readonly delayMs: number;
+  /** After the last round, if the loop is not over. `end`: the step is done. `expand`: it is done after a block. */
+  readonly exhausted:
+    | { readonly kind: 'fail' }
+    | { readonly kind: 'end' }
+    | { readonly kind: 'expand'; readonly target: Target };
+}
+
+/** When a loop is over. */
+export type LoopCheck =
+  /** A block whose last step takes the route `true` or `false`. `before` a round, false ends the loop; `after` it, true. */
+  | { readonly kind: 'block'; readonly when: 'before' | 'after'; readonly target: Target }
+  /** An output of a step of the round, or a part of it: true, or the text `true`, ends the loop. */
+  | { readonly kind: 'output'; readonly step: string; readonly path: readonly string[] };
 
 export type OnError =
   | { readonly kind: 'fail' }
@@ -158,8 +173,12 @@ export interface RunRequest {
   readonly meta: Readonly<Record<string, string>>;
   /** The folder in which commands run. */
   readonly cwd: string;
+  /** The folder of the run's own files; absent in runs of earlier versions. Absolute. */
+  readonly folder?: string;
   /** Lanes may work in folders outside of it. */
   readonly allowOutside: boolean;
+  /** What agents may do without asking. Absent if nobody chose. */
+  readonly permissions?: Permissions;
   readonly allowance: Allowance;
 }
 
@@ -175,11 +194,24 @@ export interface Allowance {
 
 export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null, agents: null };
 
+/** Targets of the blocks that perform a step, besides its routes and its recovery. */
+export function targetsOfAct(act: Act): readonly Target[] {
+  switch (act.kind) {
+    case 'effect':
+    case 'pass':
+      return [];
+    case 'block':
+    case 'each':
+      return [act.target];
+    case 'loop':
+      return [act, act.check, act.exhausted].flatMap((part) => ('target' in part ? [part.target] : []));
+  }
+}
+
 /** Whether a step can create others: needs below it wait until it has grown. */
 export function canGrow(step: Step): boolean {
   return (
-    step.act.kind === 'each' ||
-    step.act.kind === 'block' ||
+    targetsOfAct(step.act).length > 0 ||
     step.onError.kind === 'recover' ||
     Object.values(step.routes).some(({ kind }) => kind === 'expand')
   );

@@ -19,24 +19,15 @@ export interface PromptMessage {
   readonly expects: readonly Expectation[];
 }
 
-export interface KeyMessage {
-  readonly kind: 'key';
-  readonly id: string;
-  readonly key: string;
-}
+export type KeyMessage = Readonly<{ kind: 'key'; id: string; key: string }>;
 
 export type PromptMode = PromptSpec<unknown>['mode'];
 
 export function promptText(prompt: string, mode: PromptMode, expects: readonly Expectation[]): string {
   if (mode === 'fire-forget') return prompt;
   const outputs = expects.length === 0 ? [] : ['', 'Expected outputs:', ...expects.map(outputLine)];
-  return [
-    prompt.trimEnd(),
-    ...outputs,
-    '',
-    'Report when the work is finished, by running:',
-    `  ${doneLine(expects)}`,
-  ].join('\n');
+  const report = ['', 'Report when the work is finished, by running:', `  ${doneLine(expects)}`];
+  return [prompt.trimEnd(), ...outputs, ...report].join('\n');
 }
 
 /** For an agent that stopped before finishing its step. */
@@ -74,6 +65,6 @@ export function isInterrupt(key: string): boolean {
 }
 
 function outputLine({ name, type, required, description }: Expectation): string {
-  const said = description?.replaceAll(/\s+/g, ' ').trim() ?? '';
-  return `  ${name} (${type}, ${required ? 'required' : 'optional'})${said === '' ? '' : `: ${said}`}`;
+  const text = description?.replaceAll(/\s+/g, ' ').trim() ?? '';
+  return `  ${name} (${type}, ${required ? 'required' : 'optional'})${text === '' ? '' : `: ${text}`}`;
 }

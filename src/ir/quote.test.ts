@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { QuoteLayer } from './quote.ts';
-import { quote } from './quote.ts';
+import { quote, type QuoteLayer } from './quote.ts';
 
 const EOF: QuoteLayer = { kind: 'heredoc', delimiter: 'EOF', tabs: 'kept', lead: '', tail: '' };
 const RAW: QuoteLayer = { ...EOF, kind: 'heredoc-raw' };

@@ -2,9 +2,7 @@
 // each position; this file applies them, for kernel and drivers alike. A value that cannot be written at its position
 // is refused with a sentence, never changed.
 
-import { present } from '../base/assert.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
+import { err, ok, present, type Result } from '../base/errors.ts';
 
 export type QuoteLayer =
   /** A word, or a part that cannot change its meaning: single-quoted unless harmless. */
@@ -32,7 +30,7 @@ export interface HeredocPlace {
   readonly delimiter: string;
   /** `<<-` removes leading tabs. */
   readonly tabs: 'kept' | 'stripped';
-  /** Text before the value on its line; null if the line cannot be the delimiter anyway. */
+  /** Text before the value on its line; null if the line cannot begin with the delimiter. */
   readonly lead: string | null;
   /** Relevant text after the value on its line. */
   readonly tail: string;
@@ -94,7 +92,8 @@ function singleQuoted(value: string): string {
 function integer(value: string): Result<string, string> {
   const trimmed = value.trim();
   if (!/^[+-]?\d{1,40}$/.test(trimmed)) {
-    return err(`${JSON.stringify(shortened(value))} is not an integer, but is inside shell arithmetic`);
+    const shown = value.length > 40 ? `${value.slice(0, 40)}…` : value;
+    return err(`${JSON.stringify(shown)} is not an integer, but is inside shell arithmetic`);
   }
   const number = BigInt(trimmed.replace('+', ''));
   return ok(number < 0n ? `(${String(number)})` : String(number));
@@ -103,11 +102,7 @@ function integer(value: string): Result<string, string> {
 /** No resulting line may be read as the delimiter. */
 function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace): Result<string, string> {
   const lines = text.split('\n');
-  const [, ...further] = lines;
-  if (
-    tabs === 'stripped' &&
-    (further.some((line) => line.startsWith('\t')) || (lead === '' && text.startsWith('\t')))
-  ) {
+  if (tabs === 'stripped' && lines.some((line, at) => line.startsWith('\t') && (at > 0 || lead === ''))) {
     return err('a line of the value begins with a tab, which the here-document (<<-) would remove');
   }
   if (text.includes('\u0001') || text.includes('\u007f')) {
@@ -118,6 +113,12 @@ function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace
     if (line === delimiter) {
       return err(
         `the value makes the line ${JSON.stringify(delimiter)}, which would end the here-document it stands in`,
+      );
+    }
+    if (endsEarly(line, delimiter)) {
+      return err(
+        `a line begins with the delimiter ${delimiter} and contains ")", where bash may end the here-document; ` +
+          'choose another delimiter',
       );
     }
     // dash 0.5.12 compares as far as the line matches the delimiter, and then drops the first byte of a non-ASCII
@@ -133,8 +134,9 @@ function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace
   return ok(text);
 }
 
-function shortened(value: string): string {
-  return value.length > 40 ? `${value.slice(0, 40)}…` : value;
+/** Inside $(…), bash ends a here-document at a line that begins with the delimiter and contains a closing bracket. */
+export function endsEarly(line: string, delimiter: string): boolean {
+  return line.startsWith(delimiter) && line.includes(')', delimiter.length);
 }
 
 /** A text as one shell word. Our texts never contain NUL, the only character that cannot be quoted. */

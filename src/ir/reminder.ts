@@ -1,7 +1,6 @@
 // Reminders for answers that cannot be followed: all allowed tags, each as it must be written.
 
-import type { AllowedTransition, Machine, TransitionPolicy } from './machine.ts';
-import { TAG_RULES } from './machine.ts';
+import { type AllowedTransition, type Machine, TAG_RULES, type TransitionPolicy } from './machine.ts';
 import { TRANSITION_TAGS } from './tags.ts';
 
 export interface RefusedAnswer {
@@ -32,38 +31,24 @@ export function refuseAnswer({ allowed }: TransitionPolicy, machine: Machine, me
   return { kind: 'refused', message, reminder };
 }
 
-const ANY_TRANSITION = {
-  target: null,
-  return: null,
-  next: null,
-  payload: null,
-  input: null,
-  timeout: null,
-  timeoutNext: null,
-};
 const ANY_TEXT = '…';
 const STATE = 'STATE';
 const WORKFLOW = 'WORKFLOW';
 
 /** All allowed tags, each as it must be written. */
-function formsOf(allowed: readonly AllowedTransition[] | null, { workflows }: Machine): readonly string[] {
+export function formsOf(allowed: readonly AllowedTransition[] | null, { workflows }: Machine): readonly string[] {
   const elsewhere = Object.keys(workflows).length > 0;
-  const all = TRANSITION_TAGS.filter((tag) => elsewhere || TAG_RULES[tag].target !== 'workflow').map((tag) => ({
-    ...ANY_TRANSITION,
-    tag,
-  }));
-  return (allowed ?? all).map(formOf);
+  const all = TRANSITION_TAGS.filter((tag) => elsewhere || TAG_RULES[tag].target !== 'workflow');
+  return (allowed ?? all.map((tag) => ({ tag }))).map(formOf);
 }
 
-function formOf({ tag, target, return: back, next, payload, timeout, timeoutNext }: AllowedTransition): string {
+function formOf(allowed: Pick<AllowedTransition, 'tag'> & Partial<AllowedTransition>): string {
+  const { tag, target, payload, timeout, timeoutNext, approver } = allowed;
   const { target: content, requiredAttribute } = TAG_RULES[tag];
-  const attributes = [
-    ...(requiredAttribute === null
-      ? []
-      : [[requiredAttribute, (requiredAttribute === 'return' ? back : next) ?? STATE]]),
-    ...(timeout === null ? [] : [['timeout', timeout]]),
-    ...(timeoutNext === null ? [] : [['timeout_next', timeoutNext]]),
-  ].map(([key = '', value = '']) => ` ${key}="${value}"`);
+  const required = requiredAttribute === null ? {} : { [requiredAttribute]: allowed[requiredAttribute] ?? STATE };
+  const attributes = Object.entries({ ...required, timeout, timeout_next: timeoutNext, approver }).flatMap(
+    ([key, value]) => (value === null || value === undefined ? [] : [` ${key}="${value}"`]),
+  );
   const inside = content === 'back' ? (payload ?? ANY_TEXT) : (target ?? (content === 'workflow' ? WORKFLOW : STATE));
   return `<${tag}${attributes.join('')}>${inside}</${tag}>`;
 }

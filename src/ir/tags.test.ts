@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { TagName } from './tags.ts';
-import { allTags, readTags, TRANSITION_TAGS } from './tags.ts';
+import { allTags, readTags, type TagName, TRANSITION_TAGS } from './tags.ts';
 
 const FENCE = '```';
 

@@ -10,6 +10,8 @@
 //
 // Takes linear time, and never fails.
 
+import type { Place } from '../base/source.ts';
+
 export const TRANSITION_TAGS = [
   'goto',
   'reset',
@@ -27,23 +29,18 @@ export type TransitionTag = (typeof TRANSITION_TAGS)[number];
 /** `print` shows a text to the user and is not a transition. */
 export type TagName = TransitionTag | 'print';
 
-export interface Tag {
+/** Its place includes both tags. */
+export interface Tag extends Place {
   readonly name: TagName;
   readonly attributes: Readonly<Record<string, string>>;
   /** The raw text between opening and closing tag. */
   readonly content: string;
-  /** Offsets in the text, including both tags. */
-  readonly from: number;
-  readonly to: number;
   /** Error in its attributes, as a sentence; null if there is none. */
   readonly error: string | null;
 }
 
-export interface TagReading {
-  readonly tags: readonly Tag[];
-  /** Names of opening tags without a closing tag. */
-  readonly unclosed: readonly TagName[];
-}
+/** `unclosed`: names of opening tags without a closing tag. */
+export type TagReading = Readonly<{ tags: readonly Tag[]; unclosed: readonly TagName[] }>;
 
 /** The tags that count in an answer. */
 export function readTags(text: string): TagReading {
@@ -64,21 +61,13 @@ export function asTransitionTag(name: string): TransitionTag | null {
 
 type TagMark = OpeningTag | ClosingTag;
 
-interface OpeningTag {
+interface OpeningTag extends Omit<Tag, 'content'> {
   readonly kind: 'opening';
-  readonly name: TagName;
-  readonly from: number;
-  /** After its `>`. */
-  readonly to: number;
-  readonly attributes: Readonly<Record<string, string>>;
-  readonly error: string | null;
 }
 
-interface ClosingTag {
+interface ClosingTag extends Place {
   readonly kind: 'closing';
   readonly name: TagName;
-  readonly from: number;
-  readonly to: number;
 }
 
 const NAMES: ReadonlySet<string> = new Set<TagName>([...TRANSITION_TAGS, 'print']);
@@ -112,11 +101,9 @@ function freeTextPairs(marks: readonly TagMark[]): ReadonlyMap<TagMark, ClosingT
     if (!FREE_TEXT_TAGS.has(mark.name)) continue;
     const waiting = open.get(mark.name) ?? [];
     open.set(mark.name, waiting);
+    const opened = mark.kind === 'closing' ? waiting.pop() : undefined;
     if (mark.kind === 'opening') waiting.push(mark);
-    else {
-      const opened = waiting.pop();
-      if (opened !== undefined) pairs.set(opened, mark);
-    }
+    else if (opened !== undefined) pairs.set(opened, mark);
   }
   return pairs;
 }
@@ -189,14 +176,9 @@ function outsideCode(text: string, marks: readonly TagMark[]): readonly TagMark[
   });
 }
 
-interface Span {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** Fenced blocks and code spans, in text order. An unclosed fence extends to the end. */
-function codeIn(text: string): readonly Span[] {
-  const code: Span[] = [];
+function codeIn(text: string): readonly Place[] {
+  const code: Place[] = [];
   let fence: { readonly from: number; readonly marks: string } | null = null;
   let paragraph: number | null = null;
   const endParagraph = (at: number): void => {
@@ -236,29 +218,25 @@ function fenceOf(line: string): { readonly marks: string; readonly info: string 
 }
 
 /** Inside a paragraph, between two equal runs of backticks. */
-function codeSpans(text: string, from: number, to: number): readonly Span[] {
-  const runs: { readonly from: number; readonly to: number; readonly escaped: boolean }[] = [];
-  for (const { 0: run, index } of text.slice(from, to).matchAll(/(?<!`)`+/g)) {
+function codeSpans(text: string, from: number, to: number): readonly Place[] {
+  const runs = [...text.slice(from, to).matchAll(/(?<!`)`+/g)].map(({ 0: run, index }) => {
     const at = from + index;
-    runs.push({ from: at, to: at + run.length, escaped: isEscaped(text, at) });
-  }
-  const ofLength = new Map<number, number[]>();
-  for (const [index, run] of runs.entries()) {
-    const length = run.to - run.from;
-    const known = ofLength.get(length);
-    if (known === undefined) ofLength.set(length, [index]);
-    else known.push(index);
-  }
-  const spans: Span[] = [];
-  for (let index = 0; index < runs.length; index++) {
-    const run = runs[index];
-    if (run === undefined) continue;
-    const start = run.escaped ? run.from + 1 : run.from;
-    const closing = firstAfter(ofLength.get(run.to - start) ?? [], index);
-    const closed = closing === undefined ? undefined : runs[closing];
-    if (closing === undefined || closed === undefined) continue;
-    spans.push({ from: start, to: closed.to });
-    index = closing;
+    // A backslash takes one backtick from an opening run.
+    return { from: at, start: isEscaped(text, at) ? at + 1 : at, to: at + run.length };
+  });
+  const nextOfLength = new Map<number, Place>();
+  const closings = runs.toReversed().map((run) => {
+    const closing = nextOfLength.get(run.to - run.start);
+    nextOfLength.set(run.to - run.from, run);
+    return closing;
+  });
+  const spans: Place[] = [];
+  let past = from;
+  for (const run of runs) {
+    const closing = closings.pop();
+    if (closing === undefined || run.from < past) continue;
+    spans.push({ from: run.start, to: closing.to });
+    past = closing.to;
   }
   return spans;
 }
@@ -268,16 +246,4 @@ function isEscaped(text: string, at: number): boolean {
   let slashes = 0;
   while (text[at - 1 - slashes] === '\\') slashes += 1;
   return slashes % 2 === 1;
-}
-
-/** The first element of a sorted list that is greater. */
-function firstAfter(sorted: readonly number[], than: number): number | undefined {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? 0) <= than) low = middle + 1;
-    else high = middle;
-  }
-  return sorted[low];
 }

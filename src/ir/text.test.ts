@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+
+import { err, ok } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
-import { err, ok } from '../base/result.ts';
 import type { Lookup, Text, ValueTemplate } from './text.ts';
-import { fillString, fillText, fillValue, StoredOutput, plainText, referencesIn } from './text.ts';
+import { fillString, fillText, fillValue, plainText, referencesIn, StoredOutput } from './text.ts';
 
 const VALUES: Readonly<Record<string, Json | StoredOutput>> = {
   name: "it's",

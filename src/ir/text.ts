@@ -1,11 +1,9 @@
 // Text with placeholders. A language finds them and says how values are quoted; the kernel fills them in one pass. A
 // filled value is never scanned again.
 
+import { err, mapAll, ok, type Result } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
-import { quote } from './quote.ts';
-import type { QuoteLayer } from './quote.ts';
+import { quote, type QuoteLayer } from './quote.ts';
 
 export type Text = string | { readonly parts: readonly Part[] };
 export type Part = string | Reference;
@@ -33,10 +31,7 @@ export interface FilePiece {
   readonly quote: readonly QuoteLayer[];
 }
 
-/**
- * An output stored in a file, as found by a lookup. A class, so that no data from outside can imitate it and have a
- * file read.
- */
+/** An output stored in a file. A class, so that no data from outside can imitate it and have a file read. */
 export class StoredOutput {
   /** Relative to the run's folder. */
   readonly file: string;
@@ -51,23 +46,16 @@ export type Lookup = (path: readonly string[]) => Result<Json | StoredOutput, st
 
 export function fillText(text: Text, lookup: Lookup): Result<FilledText, string> {
   if (typeof text === 'string') return ok(text);
-  const pieces: (string | FilePiece)[] = [];
-  for (const part of text.parts) {
-    if (typeof part === 'string') {
-      pieces.push(part);
-      continue;
-    }
+  const pieces = mapAll(text.parts, (part): Result<string | FilePiece, string> => {
+    if (typeof part === 'string') return ok(part);
     const found = lookup(part.path);
     if (!found.ok) return found;
-    if (found.value instanceof StoredOutput) {
-      pieces.push({ file: found.value.file, quote: part.quote });
-      continue;
-    }
+    if (found.value instanceof StoredOutput) return ok({ file: found.value.file, quote: part.quote });
     const quoted = quote(plainText(found.value), part.quote);
-    if (!quoted.ok) return err(`{{${part.path.join('.')}}}: ${quoted.error}`);
-    pieces.push(quoted.value);
-  }
-  return ok(pieces.every((piece) => typeof piece === 'string') ? pieces.join('') : pieces);
+    return quoted.ok ? quoted : err(`{{${part.path.join('.')}}}: ${quoted.error}`);
+  });
+  if (!pieces.ok) return pieces;
+  return ok(pieces.value.every((piece) => typeof piece === 'string') ? pieces.value.join('') : pieces.value);
 }
 
 const TOO_LARGE = 'the value is too large to be used here (over 1 MB); use it in a command or a prompt';
@@ -76,8 +64,7 @@ const TOO_LARGE = 'the value is too large to be used here (over 1 MB); use it in
 export function fillString(text: Text, lookup: Lookup): Result<string, string> {
   const filled = fillText(text, lookup);
   if (!filled.ok) return filled;
-  if (typeof filled.value === 'string') return ok(filled.value);
-  return err(TOO_LARGE);
+  return typeof filled.value === 'string' ? ok(filled.value) : err(TOO_LARGE);
 }
 
 export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json, string> {
@@ -91,23 +78,14 @@ export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json,
       if (!found.ok) return found;
       return found.value instanceof StoredOutput ? err(TOO_LARGE) : ok(found.value);
     }
-    case 'list': {
-      const items: Json[] = [];
-      for (const item of template.items) {
-        const filled = fillValue(item, lookup);
-        if (!filled.ok) return filled;
-        items.push(filled.value);
-      }
-      return ok(items);
-    }
+    case 'list':
+      return mapAll(template.items, (item) => fillValue(item, lookup));
     case 'map': {
-      const entries: [string, Json][] = [];
-      for (const [key, item] of Object.entries(template.entries)) {
+      const entries = mapAll(Object.entries(template.entries), ([key, item]) => {
         const filled = fillValue(item, lookup);
-        if (!filled.ok) return filled;
-        entries.push([key, filled.value]);
-      }
-      return ok(Object.fromEntries(entries));
+        return filled.ok ? ok([key, filled.value] as const) : filled;
+      });
+      return entries.ok ? ok(Object.fromEntries(entries.value)) : entries;
     }
   }
 }

@@ -20,42 +20,30 @@ export function blocksOfTarget({ block, names }: Target): readonly string[] {
   return typeof block === 'string' ? [block] : Object.values(names);
 }
 
-export type Transition =
+export type Transition = Readonly<
   /** Ends the step without a transition. */
-  | { readonly kind: 'end' }
+  | { kind: 'end' }
   /** A block below the step. `wait`: the step ends with the block. `inline`: the step ends at once. */
-  | { readonly kind: 'expand'; readonly target: Target; readonly join: 'wait' | 'inline' }
+  | { kind: 'expand'; target: Target; join: 'wait' | 'inline' }
   /** The lane continues in another block. */
-  | {
-      readonly kind: 'goto';
-      readonly target: Target;
-      readonly session: 'resume' | 'fresh';
-      readonly dropCallers: boolean;
-    }
+  | { kind: 'goto'; target: Target; session: 'resume' | 'fresh'; dropCallers: boolean }
   /** Enters a block that returns here. */
-  | { readonly kind: 'call'; readonly target: Target; readonly returnTo: Target; readonly session: 'fork' | 'fresh' }
+  | { kind: 'call'; target: Target; returnTo: Target; session: 'fork' | 'fresh' }
   /** Returns a value to the caller; without a caller the lane ends. */
-  | { readonly kind: 'return'; readonly value: ValueTemplate }
+  | { kind: 'return'; value: ValueTemplate }
   /** Starts a new lane. */
-  | { readonly kind: 'fork'; readonly target: Target; readonly name: string }
+  | { kind: 'fork'; target: Target; name: string }
   /** Fails the step, whatever its outcome. */
-  | { readonly kind: 'fail'; readonly message: string }
+  | { kind: 'fail'; message: string }
+  /** Fails the step, because a person rejected the gate that it waited for. */
+  | { kind: 'reject' }
   /** Ends the run, whatever else is running. */
-  | { readonly kind: 'stop'; readonly verdict: 'done' | 'failed'; readonly reason: string | null };
+  | { kind: 'stop'; verdict: 'done' | 'failed'; reason: string | null }
+>;
 
 /** Names of the blocks that a transition enters. */
 export function blocksOf(follow: Transition): readonly string[] {
-  switch (follow.kind) {
-    case 'expand':
-    case 'goto':
-    case 'fork':
-      return blocksOfTarget(follow.target);
-    case 'call':
-      return [...blocksOfTarget(follow.target), ...blocksOfTarget(follow.returnTo)];
-    case 'end':
-    case 'return':
-    case 'fail':
-    case 'stop':
-      return [];
-  }
+  if (!('target' in follow)) return [];
+  const back = follow.kind === 'call' ? blocksOfTarget(follow.returnTo) : [];
+  return [...blocksOfTarget(follow.target), ...back];
 }

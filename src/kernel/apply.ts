@@ -1,21 +1,38 @@
 // Folds one decision into the state and maintains indexes and agenda. `decide` and replay both use it, so a resumed run
 // continues from exactly the same state. It decides nothing and never fails on a journal written by this kernel.
 
-import { assert, present, unreachable } from '../base/assert.ts';
+import { assert, present, unreachable } from '../base/errors.ts';
 import { isTurn } from '../ir/effect.ts';
-import { canGrow } from '../ir/program.ts';
-import { applyToAgents, assignAgent, releaseAgent } from './apply-agents.ts';
-import { applyMessage, rememberMessage } from './apply-messages.ts';
+import type { Failure } from '../ir/failure.ts';
+import type { Usage } from '../ir/output.ts';
+import { outlivesEngine, shortened, withAbsence } from './absences.ts';
+import { applyToAgents, assignAgent, releaseAgent } from './agents.ts';
+import type { Cost, Decision, FrameSpec, StepProgress } from './decision.ts';
 import { gateRequestOf } from './gates.ts';
-import type { Decision, FrameSpec, StepProgress } from './decision.ts';
-import type { IdTree } from './id-tree.ts';
-import { descend, insert } from './id-tree.ts';
-import { registerNeeds, becomeReady, resolveNeeds, markGrown, settleStep } from './needs.ts';
+import type { EmittedEvent } from './input.ts';
+import { becomeReady, markGrown, registerNeeds, resolveNeeds, settleStep } from './needs.ts';
 import { reopen } from './reopen.ts';
-import type { FrameState, LaneState, RunState, StepState } from './state.ts';
-import { effectId, frameOf, isAwaited, retryTimer, stepOf, timeoutTimer } from './state.ts';
+import { descend, getOrAdd, type IdTree } from './collections.ts';
+import type { FrameState, GateState, LaneState, RunState } from './state.ts';
+import {
+  effectId,
+  failsOwner,
+  frameAround,
+  frameOf,
+  holderOf,
+  isAwaited,
+  NO_COST,
+  requesterOf,
+  retryTimer,
+  roundTimer,
+  stepOf,
+  StepState,
+  timeoutTimer,
+} from './state.ts';
 
 export function apply(state: RunState, decision: Decision, at: number): void {
+  const before = state.recordedAt ?? at;
+  state.recordedAt = at;
   switch (decision.kind) {
     case 'run-started':
       state.phase = 'running';
@@ -27,104 +44,9 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return openFrame(state, decision.frame);
     case 'steps-added':
       return addSteps(state, decision);
-    case 'step-started': {
-      const step = stepOf(state, decision.step);
-      leaveAgenda(state, step);
-      step.status = 'running';
-      step.attempt = decision.attempt;
-      step.failure = null;
-      step.usage = null;
-      step.startedAt = at;
-      step.initialSession = step.frame.nextSession;
-      step.items = decision.items;
-      step.width = decision.width;
-      step.timeoutAt = decision.timeoutAt;
-      step.interrupted = false;
-      step.notes = null;
-      step.eventsSeen = step.eventsBefore;
-      step.gate = null;
-      step.delivery = null;
-      assignAgent(state, step, decision.agent);
-      if (decision.effect !== null) {
-        step.effect = decision.effect;
-        if (isTurn(decision.effect)) state.turns += 1;
-        state.inFlight.set(effectId(step.id, step.attempt), step);
-      }
-      if (decision.timeoutAt !== null) {
-        const id = timeoutTimer(step.id, step.attempt);
-        state.timers.set(id, { id, at: decision.timeoutAt, kind: 'timeout', step: step.id });
-      }
-      return;
-    }
-    case 'items-read': {
-      const step = stepOf(state, decision.step);
-      clearEffect(state, step, null);
-      step.items = decision.items;
-      return;
-    }
-    case 'iterations-named': {
-      const step = stepOf(state, decision.step);
-      step.names = decision.names;
-      step.iterationCursor = 0;
-      return;
-    }
     case 'step-printed':
+      stepOf(state, decision.step).printed += 1;
       return;
-    case 'step-progressed':
-      return progress(state, stepOf(state, decision.step), decision.progress);
-    case 'step-completing': {
-      const step = stepOf(state, decision.step);
-      step.status = 'completing';
-      // An agent that reports has received its prompt.
-      if (step.delivery !== null) step.delivery = 'accepted';
-      step.outputs = decision.outputs;
-      step.notes = decision.notes;
-      rememberMessage(state, decision.message);
-      state.timers.delete(timeoutTimer(step.id, step.attempt));
-      return;
-    }
-    case 'step-answered': {
-      const step = stepOf(state, decision.step);
-      clearEffect(state, step, decision.session);
-      step.outputs = decision.outputs;
-      step.kept = decision.kept;
-      return;
-    }
-    case 'step-grown': {
-      const step = stepOf(state, decision.step);
-      markGrown(state, step);
-      if (step.openChildren === 0) state.agenda.joinable.add(step);
-      return;
-    }
-    case 'step-failed-once': {
-      const step = stepOf(state, decision.step);
-      leaveAgenda(state, step);
-      clearEffect(state, step, decision.failure.session);
-      step.status = 'pending';
-      if (decision.counts) step.failures += 1;
-      if (decision.failure.reprompt !== null) {
-        step.reprompt = decision.failure.reprompt;
-        step.reprompts += 1;
-      }
-      step.failure = decision.failure;
-      const id = retryTimer(step.id);
-      state.timers.set(id, { id, at: decision.retryAt, kind: 'retry', step: step.id });
-      return;
-    }
-    case 'step-retried': {
-      const step = stepOf(state, decision.step);
-      state.timers.delete(retryTimer(step.id));
-      becomeReady(state, step);
-      return;
-    }
-    case 'step-lost': {
-      const step = stepOf(state, decision.step);
-      restoreSession(step);
-      clearEffect(state, step, null);
-      step.status = 'pending';
-      becomeReady(state, step);
-      return;
-    }
     case 'steps-stopping':
       for (const id of decision.steps) {
         const step = stepOf(state, id);
@@ -135,49 +57,6 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       if (decision.why === 'run-ending') state.timers.delete('drain');
       if (decision.why === 'run-ending' && decision.force) state.endForced = true;
       return;
-    case 'step-done': {
-      const step = stepOf(state, decision.step);
-      clearEffect(state, step, decision.session);
-      step.outputs = decision.outputs;
-      step.kept = decision.kept;
-      step.route = decision.route ?? null;
-      finish(state, step, 'done', at);
-      settleStep(state, step, 'met');
-      return;
-    }
-    case 'step-failed': {
-      const step = stepOf(state, decision.step);
-      leaveAgenda(state, step);
-      clearEffect(state, step, decision.failure.session);
-      step.failure = decision.failure;
-      step.outputs = { ...step.outputs, ...decision.failure.outputs };
-      step.kept = [...step.kept, ...decision.failure.kept];
-      if (decision.handling === 'recovers') {
-        // Failed in views, but still open for dependent steps and for its frame.
-        step.status = 'failed';
-        step.finishedAt = at;
-        step.recoveries += 1;
-        return;
-      }
-      step.failures += 1;
-      finish(state, step, 'failed', at);
-      settleStep(state, step, decision.handling === 'fails' ? 'broken' : 'met');
-      return;
-    }
-    case 'step-recovered': {
-      const step = stepOf(state, decision.step);
-      step.outputs = { ...step.outputs, ...decision.outputs };
-      step.kept = [...step.kept.filter((name) => !Object.hasOwn(decision.outputs, name)), ...decision.kept];
-      finish(state, step, 'failed', step.finishedAt ?? at);
-      settleStep(state, step, 'met');
-      return;
-    }
-    case 'recovery-failed': {
-      const step = stepOf(state, decision.step);
-      finish(state, step, 'failed', step.finishedAt ?? at);
-      settleStep(state, step, 'broken');
-      return;
-    }
     case 'steps-skipped':
       for (const id of decision.steps) {
         const step = stepOf(state, id);
@@ -185,9 +64,10 @@ export function apply(state: RunState, decision: Decision, at: number): void {
         restoreSession(step);
         clearEffect(state, step, null);
         state.timers.delete(retryTimer(step.id));
+        state.timers.delete(roundTimer(step.id));
+        state.parked.delete(step);
         step.skipped = decision.why;
-        finish(state, step, 'skipped', at);
-        settleStep(state, step, 'broken');
+        finish(state, step, 'skipped', 'broken', at);
       }
       return;
     case 'frame-failing': {
@@ -207,13 +87,14 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return;
     case 'frame-closed':
       return closeFrame(state, frameOf(state, decision.frame), decision.ok, decision.value);
-    case 'gate-asked':
-    case 'gate-expired':
-    case 'gate-decided':
-    case 'wait-released':
+    case 'gate-decided': {
+      const gate = gateNamed(state, decision.gate);
+      gate.verdict = decision.verdict;
+      for (const request of gate.requests.values()) request.verdict ??= decision.verdict;
+      return rememberMessage(state, decision.message);
+    }
     case 'event-emitted':
-    case 'event-received':
-      return applyMessage(state, decision, at);
+      return addEvent(state, decision.event, at);
     case 'agent-opened':
     case 'agent-reviving':
     case 'agent-session':
@@ -222,13 +103,12 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'agent-closed':
       return applyToAgents(state, decision);
     case 'usage-counted': {
-      const { usd, tokens } = decision.usage;
       const step = state.steps.get(decision.step);
-      if (step !== undefined) step.usage = decision.usage;
-      // Rounded, so that ten times $0.20 is exactly $2.
-      state.cost.usd = Math.round((state.cost.usd + (usd ?? 0)) * 1e9) / 1e9;
-      state.cost.tokens += tokens ?? 0;
-      if (usd === null) state.cost.unpriced += 1;
+      if (step !== undefined) {
+        step.usage = decision.usage;
+        step.cost = withUsage(step.cost ?? NO_COST, decision.usage);
+      }
+      state.cost = withUsage(state.cost, decision.usage);
       return;
     }
     case 'run-ending':
@@ -254,14 +134,19 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.timers.delete('cleanup');
       return;
     case 'run-resumed':
+      state.absences = withAbsence(state.absences, before, at);
       state.allowance = decision.allowance ?? state.allowance;
+      state.limits = decision.limits ?? state.limits;
       // A resumed run may restart agents that have exited.
       for (const agent of state.agents.values())
         if (agent.status === 'gone' || agent.status === 'ended') agent.status = 'lost';
+      for (const step of state.parked) becomeReady(state, step);
+      state.parked.clear();
       if (decision.withdrawn || state.phase === 'ended') reopen(state, decision.reopened);
       return;
     case 'warned':
       state.warnings.push(decision.message);
+      if (decision.refusal) state.refusals.add(decision.message);
       return;
     case 'run-ended':
       state.phase = 'ended';
@@ -272,8 +157,199 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.timers.clear();
       return;
     default:
+      return applyToStep(state, stepOf(state, decision.step), decision, at);
+  }
+}
+
+/** Decisions that change one step. */
+type StepDecision = Exclude<
+  Extract<Decision, { readonly step: string }>,
+  { readonly kind: 'step-printed' | 'frame-failing' | 'usage-counted' }
+>;
+
+function applyToStep(state: RunState, step: StepState, decision: StepDecision, at: number): void {
+  switch (decision.kind) {
+    case 'step-started':
+      leaveAgenda(state, step);
+      step.status = 'running';
+      step.attempt = decision.attempt;
+      step.failure = null;
+      step.usage = null;
+      step.printed = 0;
+      step.startedAt = at;
+      step.effectEndedAt = null;
+      step.initialSession = step.frame.nextSession;
+      step.items = decision.items;
+      step.width = decision.width;
+      step.roundsMax = decision.rounds ?? 0;
+      step.roundsAllowed = step.roundsMax;
+      step.timeoutAt = decision.timeoutAt;
+      step.interrupted = false;
+      step.notes = null;
+      step.eventsSeen = step.eventsBefore;
+      step.gate = null;
+      step.delivery = null;
+      assignAgent(state, step, decision.agent);
+      if (decision.effect !== null) {
+        step.effect = decision.effect;
+        if (isTurn(decision.effect)) state.turns += 1;
+        state.inFlight.set(effectId(step.id, step.attempt), step);
+      }
+      if (decision.timeoutAt !== null) {
+        const id = timeoutTimer(step.id, step.attempt);
+        state.timers.set(id, { id, at: decision.timeoutAt, kind: 'timeout', step: step.id });
+      }
+      return;
+    case 'items-read':
+      clearEffect(state, step, null);
+      step.items = decision.items;
+      return;
+    case 'iterations-named':
+      step.names = decision.names;
+      step.iterationCursor = 0;
+      return;
+    case 'round-delayed': {
+      step.delayedRound = decision.round;
+      const id = roundTimer(step.id);
+      state.timers.set(id, { id, at: decision.until, kind: 'round', step: step.id });
+      return;
+    }
+    case 'round-due':
+      state.timers.delete(roundTimer(step.id));
+      state.agenda.joinable.add(step);
+      return;
+    case 'step-progressed':
+      return progress(state, step, decision.progress);
+    case 'step-completing':
+      step.status = 'completing';
+      // An agent that reports has received its prompt.
+      if (step.delivery !== null) step.delivery = 'accepted';
+      step.outputs = decision.outputs;
+      step.notes = decision.notes;
+      rememberMessage(state, decision.message);
+      state.timers.delete(timeoutTimer(step.id, step.attempt));
+      return;
+    case 'effect-ended':
+      step.effectEndedAt = decision.endedAt;
+      return;
+    case 'step-answered':
+      countPresence(state, step, at);
+      // The step itself ends later.
+      step.effectEndedAt = null;
+      clearEffect(state, step, decision.session);
+      step.outputs = decision.outputs;
+      step.kept = decision.kept;
+      return;
+    case 'step-grown':
+      markGrown(state, step);
+      if (step.openChildren === 0) state.agenda.joinable.add(step);
+      return;
+    case 'step-failed-once': {
+      waitForAttempt(state, step, decision.failure, at);
+      if (decision.counts) step.failures += 1;
+      if (decision.failure.reprompt !== null) {
+        step.reprompt = decision.failure.reprompt;
+        step.reprompts += 1;
+      }
+      const id = retryTimer(step.id);
+      state.timers.set(id, { id, at: decision.retryAt, kind: 'retry', step: step.id });
+      return;
+    }
+    case 'step-parked':
+      waitForAttempt(state, step, decision.failure, at);
+      state.parked.add(step);
+      return;
+    case 'step-retried':
+      state.timers.delete(retryTimer(step.id));
+      return becomeReady(state, step);
+    case 'step-lost':
+      restoreSession(step);
+      clearEffect(state, step, null);
+      step.status = 'pending';
+      return becomeReady(state, step);
+    case 'step-done':
+      countPresence(state, step, at);
+      clearEffect(state, step, decision.session);
+      step.outputs = decision.outputs;
+      step.kept = decision.kept;
+      step.route = decision.route ?? null;
+      return finish(state, step, 'done', 'met', at);
+    case 'step-failed':
+      leaveAgenda(state, step);
+      countPresence(state, step, at);
+      clearEffect(state, step, decision.failure.session);
+      step.failure = decision.failure;
+      step.outputs = { ...step.outputs, ...decision.failure.outputs };
+      step.kept = [...step.kept, ...decision.failure.kept];
+      if (decision.handling === 'recovers') {
+        // Failed in views, but still open for dependent steps and for its frame.
+        step.status = 'failed';
+        step.finishedAt = step.effectEndedAt ?? at;
+        step.recoveries += 1;
+        return;
+      }
+      step.failures += 1;
+      return finish(state, step, 'failed', decision.handling === 'fails' ? 'broken' : 'met', at);
+    case 'step-recovered':
+      step.outputs = { ...step.outputs, ...decision.outputs };
+      step.kept = [...step.kept.filter((name) => !Object.hasOwn(decision.outputs, name)), ...decision.kept];
+      return finish(state, step, 'failed', 'met', step.finishedAt ?? at);
+    case 'recovery-failed':
+      return finish(state, step, 'failed', 'broken', step.finishedAt ?? at);
+    case 'gate-asked': {
+      const gate = gateNamed(state, decision.gate);
+      const requester = requesterOf(step);
+      const approvers = decision.approvers ?? (step.effect?.kind === 'gate' ? step.effect.approvers : null);
+      if (decision.anew || gate.requests.size === 0) {
+        gate.openedAt = at;
+        gate.asked += 1;
+      }
+      if (decision.anew) {
+        gate.verdict = null;
+        gate.requests.delete(requester);
+      }
+      const { prompt } = decision;
+      const made = { verdict: gate.verdict, expired: false, prompt, approvers };
+      const request = getOrAdd(gate.requests, requester, () => made);
+      Object.assign(request, { expired: false, prompt, approvers });
+      // Others may wait for a later asking than the one that has answered this step.
+      if (request.verdict === gate.verdict) gate.prompt = prompt;
+      step.gate = decision.gate;
+      return;
+    }
+    case 'gate-expired': {
+      const request = gateNamed(state, decision.gate).requests.get(requesterOf(step));
+      if (request !== undefined) request.expired = true;
+      return;
+    }
+    case 'report-refused':
+      step.refusedReports += 1;
+      return;
+    case 'wait-released':
+      step.interrupted = true;
+      return;
+    case 'event-received':
+      step.eventsSeen = Math.max(step.eventsSeen, decision.event);
+      if (decision.asking !== null) step.eventRequests.set(decision.asking, decision.event);
+      return dropOldest(step.eventRequests, EVENT_REQUESTS_MAX);
+    default:
       return unreachable(decision);
   }
+}
+
+/** If the effect outlives engines, it ran until now, or until it ended. */
+function countPresence(state: RunState, step: StepState, at: number): void {
+  if (step.startedAt === null || !outlivesEngine(step.effect)) return;
+  state.absences = shortened(state.absences, step.startedAt, step.effectEndedAt ?? at);
+}
+
+/** The sum is rounded, so that ten times $0.20 is exactly $2. */
+function withUsage(cost: Cost, { usd, tokens }: Usage): Cost {
+  return {
+    usd: Math.round((cost.usd + (usd ?? 0)) * 1e9) / 1e9,
+    tokens: cost.tokens + (tokens ?? 0),
+    unpriced: cost.unpriced + (usd === null ? 1 : 0),
+  };
 }
 
 function openFrame(state: RunState, spec: FrameSpec): void {
@@ -281,7 +357,7 @@ function openFrame(state: RunState, spec: FrameSpec): void {
   const around = spec.scope === null ? {} : frameOf(state, spec.scope).visibleVariables;
   const frame: FrameState = {
     ...spec,
-    isInner: spec.join === 'answer' || isBelowInner(state, spec),
+    isInner: spec.join === 'answer' || frameAround(state, spec)?.isInner === true,
     visibleVariables: { ...around, ...spec.variables },
     node: nodeOf(state, spec),
     steps: [],
@@ -315,22 +391,14 @@ function openFrame(state: RunState, spec: FrameSpec): void {
     }
     return;
   }
-  if (frame.caller !== null) {
-    frameOf(state, frame.caller).open += 1;
-    return;
-  }
-  if (frame.owner === null) return;
+  const holder = holderOf(state, frame);
+  if (holder !== null) holder.open += 1;
+  if (frame.caller !== null || frame.owner === null) return;
   const owner = stepOf(state, frame.owner);
   owner.children.push(frame);
   if (owner.names !== null) owner.startedNames.add(frame.prefix.slice(owner.id.length + 1, -1));
   if (frame.join === 'wait' || frame.join === 'loose') owner.blocks += 1;
   if (isAwaited(frame)) owner.openChildren += 1;
-  if (frame.join === 'inline') owner.frame.open += 1;
-}
-
-function isBelowInner(state: RunState, { owner, caller }: FrameSpec): boolean {
-  if (caller !== null) return frameOf(state, caller).isInner;
-  return owner !== null && stepOf(state, owner).frame.isInner;
 }
 
 /** Descends from the parent step's node: walking long ids from the root would cost the depth of the run. */
@@ -347,19 +415,15 @@ function closeFrame(state: RunState, frame: FrameState, ok: boolean, value: Fram
   if (!ok) frame.failing = true;
   state.openFrames -= 1;
   state.agenda.closable.delete(frame);
-  if (frame.caller !== null) {
-    leaveFrame(state, frameOf(state, frame.caller));
-    return;
-  }
+  const holder = holderOf(state, frame);
+  if (holder !== null) leaveFrame(state, holder);
+  if (frame.caller !== null) return;
   if (frame.join === 'loose' && !ok) state.looseFailure = true;
-  if (frame.owner === null) return;
+  if (frame.owner === null || !isAwaited(frame)) return;
   const owner = stepOf(state, frame.owner);
-  if (isAwaited(frame)) {
-    owner.openChildren -= 1;
-    if (!ok && frame.join === 'wait') owner.childFailed = true;
-    if (owner.status === 'running' || !owner.grown) state.agenda.joinable.add(owner);
-  }
-  if (frame.join === 'inline') leaveFrame(state, owner.frame);
+  owner.openChildren -= 1;
+  if (!ok && failsOwner(frame)) owner.childFailed = true;
+  if (owner.status === 'running' || !owner.grown) state.agenda.joinable.add(owner);
 }
 
 function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-added' }>): void {
@@ -367,60 +431,10 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
   const block = present(state.program.blocks[decision.block], `no block ${decision.block} in this program`);
   const added = block.steps.map((definition, index): StepState => {
     const id = present(decision.steps[index], `the journal contains no step for ${definition.id} of ${decision.block}`);
-    const step: StepState = {
-      id,
-      order: state.steps.size,
-      frame,
-      definition,
-      status: 'pending',
-      attempt: 0,
-      failures: 0,
-      reprompt: null,
-      reprompts: 0,
-      failure: null,
-      outputs: {},
-      kept: [],
-      route: null,
-      usage: null,
-      agent: null,
-      agentGeneration: 0,
-      queuedFor: null,
-      startedAt: null,
-      finishedAt: null,
-      initialSession: frame.nextSession,
-      effect: null,
-      delivery: null,
-      dialog: null,
-      dialogs: 0,
-      timeoutAt: null,
-      stopping: null,
-      stoppingForced: false,
-      interrupted: false,
-      skipped: null,
-      items: null,
-      width: null,
-      names: null,
-      startedNames: new Set(),
-      iterationCursor: 0,
-      notes: null,
-      eventsBefore: 0,
-      eventsSeen: 0,
-      eventRequests: new Map(),
-      gate: null,
-      settlement: 'open',
-      unmet: 0,
-      waiters: [],
-      grown: !canGrow(definition),
-      unresolvedNeeds: [],
-      children: [],
-      blocks: 0,
-      openChildren: 0,
-      childFailed: false,
-      recoveries: 0,
-    };
+    const step = new StepState(id, state.steps.size, frame, definition);
     assert(!state.steps.has(id), `step ${id} is added twice`);
     state.steps.set(id, step);
-    insert(frame.node, id.slice(frame.prefix.length), step);
+    descend(frame.node, `${id.slice(frame.prefix.length)}.`).value = step;
     return step;
   });
   const lane = laneOf(state, frame.lane);
@@ -455,6 +469,15 @@ function progress(state: RunState, step: StepState, { session, delivery, dialog 
   step.dialog = dialog;
 }
 
+/** The attempt failed, and another one follows. */
+function waitForAttempt(state: RunState, step: StepState, failure: Failure, at: number): void {
+  leaveAgenda(state, step);
+  countPresence(state, step, at);
+  clearEffect(state, step, failure.session);
+  step.status = 'pending';
+  step.failure = failure;
+}
+
 /** The next attempt starts in the same session as the interrupted one. */
 function restoreSession(step: StepState): void {
   if (isTurn(step.effect)) step.frame.nextSession = step.initialSession;
@@ -472,14 +495,17 @@ function clearEffect(state: RunState, step: StepState, session: string | null): 
   releaseAgent(state, step);
 }
 
-function finish(state: RunState, step: StepState, status: 'done' | 'failed' | 'skipped', at: number): void {
+type FinalStatus = 'done' | 'failed' | 'skipped';
+
+function finish(state: RunState, step: StepState, status: FinalStatus, settlement: 'met' | 'broken', at: number): void {
   assert(step.settlement === 'open', `step ${step.id} is finished twice`);
   step.status = status;
-  step.finishedAt = at;
+  step.finishedAt = step.effectEndedAt ?? at;
   step.reprompt = null;
   step.reprompts = 0;
   state.agenda.joinable.delete(step);
   leaveFrame(state, step.frame);
+  settleStep(state, step, settlement);
 }
 
 function leaveFrame(state: RunState, frame: FrameState): void {
@@ -497,4 +523,49 @@ function leaveAgenda(state: RunState, step: StepState): void {
 
 function laneOf(state: RunState, name: string): LaneState {
   return present(state.lanes.get(name), `no lane ${name} in this run`);
+}
+
+/** A command has one request at a time; a few commands of a step may run in parallel. */
+const EVENT_REQUESTS_MAX = 16;
+
+/** Makes a repeated verdict or report take effect once, even if its sender missed the reply. */
+function rememberMessage(state: RunState, message: string | null): void {
+  if (message === null) return;
+  state.seenMessages.add(message);
+  dropOldest(state.seenMessages, SEEN_MESSAGES_MAX);
+}
+
+/** More than can be in flight at once. */
+const SEEN_MESSAGES_MAX = 1_000;
+
+function dropOldest(entries: Map<string, unknown> | Set<string>, max: number): void {
+  const [oldest] = entries.keys();
+  if (entries.size > max && oldest !== undefined) entries.delete(oldest);
+}
+
+function gateNamed(state: RunState, name: string): GateState {
+  const undecided = { asked: 0, prompt: null, openedAt: null, verdict: null };
+  return getOrAdd(state.gates, name, () => ({ name, requests: new Map(), ...undecided }));
+}
+
+/** Limits on stored events. Waiting steps are woken at once, so nothing needs older events. */
+const EVENTS_MAX = 10_000;
+const EVENTS_SIZE_MAX = 16_000_000;
+
+function addEvent(state: RunState, event: EmittedEvent, at: number): void {
+  const { events } = state;
+  events.count += 1;
+  events.size += sizeOf(event);
+  events.latest.push({ ...event, seq: events.count, at });
+  events.ids.add(event.id);
+  if (events.latest.length < 2 * EVENTS_MAX && events.size < EVENTS_SIZE_MAX) return;
+  // Removes half of them at a time, so that the cost per event is constant.
+  for (const forgotten of events.latest.splice(0, Math.ceil(events.latest.length / 2))) {
+    events.ids.delete(forgotten.id);
+    events.size -= sizeOf(forgotten);
+  }
+}
+
+function sizeOf({ type, data }: EmittedEvent): number {
+  return type.length + JSON.stringify(data).length;
 }

@@ -10,41 +10,48 @@
 // Each decision is applied as soon as it is made, so the next one sees it. After `decide` the state equals a replay of
 // the journal. Consequences for other steps go through the agenda, which one loop processes.
 
-import { Bug, present, unreachable } from '../base/assert.ts';
-import type { Json } from '../base/json.ts';
-import { own } from '../base/json.ts';
-import { ok } from '../base/result.ts';
+import { Bug, ok, present, unreachable } from '../base/errors.ts';
+import { type Json, own } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
-import { OUTCOME_OF } from '../ir/conducted.ts';
-import type { Outcome, Success } from '../ir/effect.ts';
-import { success } from '../ir/effect.ts';
-import type { Failure, FailureKind } from '../ir/failure.ts';
-import { failure } from '../ir/failure.ts';
-import type { Outputs, ValueType } from '../ir/output.ts';
-import { coerce } from '../ir/output.ts';
+import { OUTCOME_OF } from '../ir/conductor.ts';
+import { type Outcome, success, type Success } from '../ir/effect.ts';
+import { failure, type Failure, type FailureKind } from '../ir/failure.ts';
+import { coerce, type ValueType } from '../ir/output.ts';
+import type { Limits } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onPromptLost } from './agents.ts';
-import { onAgentProgress, onProgress } from './progress.ts';
-import type { Decision } from './decision.ts';
 import { apply } from './apply.ts';
+import type { Decision, FailureHandling, StepOutputs } from './decision.ts';
 import {
   childFailure,
-  finishEnding,
   endRun,
   failsWithChildren,
   finishCleanup,
+  finishEnding,
   forceCleanup,
   stopSteps,
 } from './ending.ts';
-import { exhaustedLimit } from './allowance.ts';
-import { approversOf, requestGate, gateRequestOf, hasExpired, verdictOutputs, verdictFor } from './gates.ts';
-import { advanceEach, takeTransitions, openBody, openEntry, openRecovery, returnToCaller } from './grow.ts';
+import {
+  canBeDecided,
+  gateRequestOf,
+  hasExpired,
+  isPresentAsking,
+  objectors,
+  onAgentProgress,
+  onProgress,
+  requestGate,
+  verdictFor,
+  verdictOutputs,
+} from './gates.ts';
+import { advanceEach, openBody, openEntry, openRecovery, returnToCaller, takeTransitions } from './grow.ts';
 import type { Input } from './input.ts';
-import type { FrameState, RunState, StepState } from './state.ts';
-import { CLEANUP_STEP, effectId, isFinished, stepOf } from './state.ts';
-import { checkReport } from './report.ts';
-import { asList, prepareStep } from './prepare-step.ts';
-import type { DecideContext } from './decide-context.ts';
+import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
+import { checkReport, recordsRefusal } from './report.ts';
+import { advanceLoop } from './rounds.ts';
+import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
+import { agentsWith, CLEANUP_STEP, effectId, failsOwner, isFinished, stepOf } from './state.ts';
 
+/** Warnings about refused verdicts. Their senders are not trusted. */
+const REFUSALS_MAX = 100;
 const RETRY_DELAY_MAX_MS = 365 * 24 * 3_600_000;
 /** Certain to fail again, or already retried in a child frame. */
 const NOT_RETRYABLE: ReadonlySet<FailureKind> = new Set([
@@ -55,6 +62,8 @@ const NOT_RETRYABLE: ReadonlySet<FailureKind> = new Set([
   'need-unmet',
   'unrouted',
   'child-failed',
+  'rounds-exhausted',
+  'gate-rejected',
 ]);
 
 export function decide(state: RunState, input: Input, at: number): readonly Decision[] {
@@ -66,6 +75,7 @@ export function decide(state: RunState, input: Input, at: number): readonly Deci
       decisions.push(decision);
       apply(state, decision, at);
     },
+    fail: (step, problem) => fail(ctx, step, problem),
   };
   handle(ctx, input);
   if (decisions.length > 0) runAgenda(ctx);
@@ -74,6 +84,7 @@ export function decide(state: RunState, input: Input, at: number): readonly Deci
 
 function handle(ctx: DecideContext, input: Input): void {
   const { state } = ctx;
+  const step = 'step' in input ? state.steps.get(input.step) : undefined;
   switch (input.kind) {
     case 'run-requested':
       if (state.phase !== 'new') return;
@@ -84,68 +95,71 @@ function handle(ctx: DecideContext, input: Input): void {
     case 'effect-finished': {
       if (state.cleanup !== null && input.effect === effectId(CLEANUP_STEP, state.cleanups))
         return finishCleanup(ctx, input.outcome);
-      const step = state.inFlight.get(input.effect);
-      if (step !== undefined) return onOutcome(ctx, step, input.outcome);
+      const performed = state.inFlight.get(input.effect);
+      if (performed !== undefined) return onOutcome(ctx, performed, input.outcome);
       // Ignored after the end; `resume` asks again.
       const agent = state.phase === 'ended' ? undefined : state.agentEffects.get(input.effect);
-      if (agent !== undefined) onAgentOutcome(ctx, agent, input.outcome, fail);
+      if (agent !== undefined) onAgentOutcome(ctx, agent, input.outcome);
       return;
     }
     case 'effect-progressed': {
-      const step = state.inFlight.get(input.effect);
-      if (step !== undefined) return onProgress(ctx, step, input.progress);
+      const performed = state.inFlight.get(input.effect);
+      if (performed !== undefined) return onProgress(ctx, performed, input.progress);
       const agent = state.phase === 'ended' ? undefined : state.agentEffects.get(input.effect);
       if (agent !== undefined) onAgentProgress(ctx, agent, input.progress);
       return;
     }
     case 'step-reported': {
-      const { step, outputs, notes, message } = input;
-      const verdict = checkReport(state, { agent: null, step, outputs, message });
+      const { step: id, notes, message } = input;
+      const verdict = checkReport(state, { agent: null, step: id, outputs: input.outputs, message });
       if (verdict.kind !== 'accepted') return;
-      for (const name of verdict.unknown)
-        ctx.emit({ kind: 'warned', message: `step ${step}: output ${name} is not declared; recorded anyway` });
-      return ctx.emit({ kind: 'step-completing', step, outputs: verdict.outputs, notes, message });
+      const { outputs, unknown } = verdict;
+      for (const name of unknown)
+        ctx.emit({ kind: 'warned', message: `step ${id}: output ${name} is not declared; recorded anyway` });
+      return ctx.emit({ kind: 'step-completing', step: id, outputs, notes, message });
     }
+    case 'report-refused':
+      if (step === undefined || !recordsRefusal(step)) return;
+      return ctx.emit({ kind: 'report-refused', step: step.id, reason: input.reason });
     case 'event-emitted':
       if (state.phase === 'new' || state.phase === 'ended' || state.events.ids.has(input.event.id)) return;
       return ctx.emit({ kind: 'event-emitted', event: input.event });
-    case 'event-received': {
-      const step = state.steps.get(input.step);
+    case 'event-received':
       if (step === undefined || isFinished(step) || (input.attempt ?? step.attempt) !== step.attempt) return;
       if (input.event <= step.eventsSeen && (input.asking === null || step.eventRequests.has(input.asking))) return;
       return ctx.emit({ kind: input.kind, step: input.step, event: input.event, asking: input.asking });
-    }
-    case 'gate-asked': {
-      const step = state.steps.get(input.step);
-      // A gate step waits only for its own gate.
+    case 'gate-asked':
+      // A gate step waits only for its own gate, and a dialog has its own question.
       if (step?.status !== 'running' || state.end !== null || step.effect?.kind === 'gate') return;
-      return requestGate(ctx, input.gate, step, input.prompt);
-    }
+      if (step.dialog?.gate === input.gate) return;
+      return requestGate(ctx, input.gate, step, input.prompt, input.approvers);
     case 'gate-expired': {
-      const step = state.steps.get(input.step);
-      const request = step === undefined ? null : gateRequestOf(state, step, input.gate);
-      if (step?.status !== 'running' || request === null || request.verdict !== null || request.expired) return;
+      const request = step?.status === 'running' ? gateRequestOf(state, step, input.gate) : null;
+      if (request === null || request.verdict !== null || request.expired) return;
       return ctx.emit({ kind: 'gate-expired', gate: input.gate, step: input.step });
     }
-    case 'wait-released': {
-      const step = state.steps.get(input.step);
+    case 'wait-released':
       if (step?.status !== 'running' || state.end === null || step.interrupted) return;
       return ctx.emit({ kind: 'wait-released', step: input.step });
-    }
     case 'deadline-passed':
       return onDeadline(ctx, input.timer);
     case 'gate-decided': {
       const gate = state.gates.get(input.gate);
       if (state.phase === 'new' || state.phase === 'ended' || (gate !== undefined && gate.verdict !== null)) return;
       if (input.message !== null && state.seenMessages.has(input.message)) return;
-      if (approversOf(state, input.gate)?.includes(input.verdict.by) === false) return;
+      if (input.asking !== undefined && !isPresentAsking(state, input.gate, input.asking)) return;
+      if (!canBeDecided(state, input.gate) || objectors(state, input.gate, input.verdict).length > 0) return;
       ctx.emit({ ...input });
       for (const requester of gate?.requests.keys() ?? []) {
-        const step = state.inFlight.get(requester);
-        if (step !== undefined) onVerdict(ctx, step);
+        const waiting = state.inFlight.get(requester);
+        if (waiting !== undefined) onVerdict(ctx, waiting);
       }
       return;
     }
+    case 'verdict-refused':
+      if (state.phase === 'new' || state.phase === 'ended') return;
+      if (state.refusals.has(input.message) || state.refusals.size >= REFUSALS_MAX) return;
+      return ctx.emit({ kind: 'warned', message: input.message, refusal: true });
     case 'stop-requested':
       if (state.phase === 'cleaning') {
         if (input.force) forceCleanup(ctx);
@@ -159,7 +173,7 @@ function handle(ctx: DecideContext, input: Input): void {
       // A step whose agent has an open question would wait for a person. The agent keeps running.
       return stopSteps(
         ctx,
-        [...state.inFlight.values()].filter((step) => step.dialog !== null && verdictFor(state, step) === null),
+        [...state.inFlight.values()].filter((each) => each.dialog !== null && verdictFor(state, each) === null),
         false,
       );
     default:
@@ -174,50 +188,46 @@ function runAgenda(ctx: DecideContext): void {
   for (;;) {
     if (state.phase === 'new' || state.phase === 'cleaning' || state.phase === 'ended') return;
     const joinable = first(agenda.joinable);
+    const unresolvable = first(agenda.unresolvable);
+    const closable = first(agenda.closable);
+    const mayUseAgent = state.turns < (state.allowance.agents ?? Infinity);
+    const ready = first(agenda.ready) ?? (mayUseAgent ? agenda.readyForAgent.first() : undefined);
     if (joinable !== undefined) {
       agenda.joinable.delete(joinable);
       joinBlocks(ctx, joinable);
-      continue;
-    }
-    // Steps left at the end are skipped for that reason only, so that a resume can reopen them.
-    if (state.end !== null) return finishEnding(ctx);
-    if (agenda.blocked.size > 0) {
+    } else if (state.end !== null) {
+      // Steps left at the end are skipped for that reason only, so that a resume can reopen them.
+      return finishEnding(ctx);
+    } else if (agenda.blocked.size > 0) {
       ctx.emit({ kind: 'steps-skipped', steps: [...agenda.blocked].map(({ id }) => id), why: 'need' });
-      continue;
-    }
-    const unresolvable = first(agenda.unresolvable);
-    if (unresolvable !== undefined) {
+    } else if (unresolvable !== undefined) {
       fail(ctx, unresolvable, needUnmet(unresolvable));
-      continue;
-    }
-    const closable = first(agenda.closable);
-    if (closable !== undefined) {
+    } else if (closable !== undefined) {
       closeFrame(ctx, closable);
-      continue;
-    }
-    const ready = first(agenda.ready) ?? (state.turns < turnsMax(state) ? agenda.readyForAgent.first() : undefined);
-    if (ready !== undefined) {
+    } else if (ready !== undefined) {
       const limit = exhaustedLimit(state);
       if (limit === null) startStep(ctx, ready);
       else endRun(ctx, 'paused', limit.message);
-      continue;
-    }
-    if (state.openFrames === 0) {
+    } else if (state.openFrames === 0) {
       endRun(ctx, state.looseFailure ? 'failed' : 'done', null);
-      continue;
-    }
-    if (state.inFlight.size === 0 && state.timers.size === 0 && !isAnyAgentStarting(state)) {
+    } else if (isStuck(state) && state.parked.size > 0) {
+      endRun(ctx, 'paused', whyParked(state));
+    } else if (isStuck(state)) {
       failStuck(ctx);
-      continue;
+    } else {
+      return;
     }
-    return;
   }
 }
 
+function whyParked({ parked }: RunState): string {
+  const [first] = [...parked].map(({ id, failure: problem }) => `${id}: ${problem?.message ?? 'it is parked'}`);
+  return `${first ?? ''}${parked.size === 1 ? '' : `, and ${parked.size - 1} more`}`;
+}
+
 /** A starting agent will make the step that needs it ready. */
-function isAnyAgentStarting({ agents }: RunState): boolean {
-  for (const { status } of agents.values()) if (status === 'opening') return true;
-  return false;
+function isStuck(state: RunState): boolean {
+  return state.inFlight.size === 0 && state.timers.size === 0 && agentsWith(state, 'opening').length === 0;
 }
 
 function first<T>(set: ReadonlySet<T>): T | undefined {
@@ -225,12 +235,10 @@ function first<T>(set: ReadonlySet<T>): T | undefined {
 }
 
 function startStep(ctx: DecideContext, step: StepState): void {
-  const { state } = ctx;
   const prepared = prepareStep(ctx, step);
   if (!prepared.ok) return fail(ctx, step, prepared.error);
-  const { agent, effect } = prepared.value;
-  const admitted = admitStep(ctx, step, effect, agent);
-  if (admitted === 'wait') return enqueueForAgent(state, step, agent);
+  const admitted = admitStep(ctx, step, prepared.value);
+  if (admitted === 'wait') return enqueueForAgent(ctx.state, step, prepared.value.agent);
   if (admitted !== 'go') return fail(ctx, step, admitted);
   ctx.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
   if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
@@ -240,7 +248,8 @@ function startStep(ctx: DecideContext, step: StepState): void {
   }
   const { act } = step.definition;
   if (act.kind === 'pass') return complete(ctx, step, success());
-  if (act.kind === 'block') return openBody(ctx, step, act.target, fail);
+  if (act.kind === 'block') return failIfAny(ctx, step, openBody(ctx, step, act.target));
+  if (act.kind === 'loop') return failIfAny(ctx, step, advanceLoop(ctx, step, act));
   if (step.items !== null) return iterate(ctx, step);
 }
 
@@ -252,14 +261,13 @@ function enqueueForAgent(state: RunState, step: StepState, agent: string | null)
   state.agents.get(agent ?? '')?.queue.add(step);
 }
 
-function turnsMax({ allowance }: RunState): number {
-  return allowance.agents ?? Infinity;
-}
-
 /** Handles the outcome of a step's effect. */
 function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void {
   const usage = outcome.kind === 'success' ? outcome.usage : outcome.failure.usage;
   if (usage !== null) ctx.emit({ kind: 'usage-counted', step: step.id, usage });
+  const { endedAt } = outcome;
+  if (endedAt !== undefined && endedAt < (ctx.state.absences.at(-1)?.to ?? 0))
+    ctx.emit({ kind: 'effect-ended', step: step.id, endedAt: Math.max(endedAt, step.startedAt ?? 0) });
   // The agent has reported, so the step is done regardless of the outcome.
   if (step.status === 'completing') return complete(ctx, step, success(step.outputs));
   if (step.interrupted && ctx.state.end !== null && !(outcome.kind === 'success' && outcome.route !== 'false')) {
@@ -302,15 +310,20 @@ function complete(ctx: DecideContext, step: StepState, outcome: Success): void {
   const decided = step.effect?.kind === 'prompt' ? null : verdictFor(ctx.state, step);
   const answer =
     decided === null ? outcome : { ...outcome, outputs: { ...verdictOutputs(decided), ...outcome.outputs } };
-  onAgentStepDone(ctx, step, answer, fail);
-  for (const text of answer.printed) ctx.emit({ kind: 'step-printed', step: step.id, text });
+  onAgentStepDone(ctx, step, answer);
+  for (const text of answer.printed.slice(step.printed)) ctx.emit({ kind: 'step-printed', step: step.id, text });
   const route = answer.route ?? 'done';
   const routed = own(step.definition.routes, route);
+  if (routed?.kind === 'reject') {
+    const by = decided === null ? '' : ` by ${decided.by}${decided.notes === null ? '' : `: ${decided.notes}`}`;
+    const { outputs, kept } = answer;
+    return fail(ctx, step, failure('gate-rejected', `gate ${step.gate ?? ''} was rejected${by}`, { outputs, kept }));
+  }
   const follows = answer.follows ?? (routed === undefined ? [] : [routed]);
   if (follows.length === 0 && step.definition.unrouted !== 'done') {
     return fail(ctx, step, failure('unrouted', `no route for the outcome ${route}`, { outputs: answer.outputs }));
   }
-  takeTransitions(ctx, step, answer, follows, fail);
+  failIfAny(ctx, step, takeTransitions(ctx, step, answer, follows));
 }
 
 function onItems(ctx: DecideContext, step: StepState, { outputs }: Success): void {
@@ -320,6 +333,10 @@ function onItems(ctx: DecideContext, step: StepState, { outputs }: Success): voi
   iterate(ctx, step);
 }
 
+function failIfAny(ctx: DecideContext, step: StepState, problem: Failure | null): void {
+  if (problem !== null) fail(ctx, step, problem);
+}
+
 function fail(ctx: DecideContext, step: StepState, problem: Failure): void {
   const { definition } = step;
   if (step.settlement !== 'open') {
@@ -327,26 +344,25 @@ function fail(ctx: DecideContext, step: StepState, problem: Failure): void {
     ctx.emit({ kind: 'warned', message: `after ${step.id}: ${problem.message}` });
     return failFrame(ctx, step.frame, step);
   }
-  if (problem.retryAt !== null) {
-    const retryAt = Math.max(ctx.at, problem.retryAt);
-    return ctx.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt, counts: false });
-  }
-  if (problem.reprompt !== null && step.reprompts < definition.repromptsMax)
-    return ctx.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt: ctx.at, counts: false });
-  if (!NOT_RETRYABLE.has(problem.kind) && step.failures + 1 < definition.retry.attemptsMax) {
-    const retryAt = ctx.at + retryDelay(step);
-    return ctx.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt, counts: true });
-  }
+  const retry = (retryAt: number, counts: boolean): void =>
+    ctx.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt, counts });
+  if (problem.retryAt !== null) return retry(Math.max(ctx.at, problem.retryAt), false);
+  if (problem.parks === true) return ctx.emit({ kind: 'step-parked', step: step.id, failure: problem });
+  if (problem.reprompt !== null && step.reprompts < definition.repromptsMax) return retry(ctx.at, false);
+  if (!NOT_RETRYABLE.has(problem.kind) && step.failures + 1 < definition.retry.attemptsMax)
+    return retry(ctx.at + retryDelay(step), true);
   const routed = own(definition.routes, problem.kind);
   if (routed?.kind === 'expand') {
     const outputs = { ...problem.outputs, outcome: problem.kind };
     const answer = success(outputs, { kept: problem.kept, route: problem.kind, session: problem.session });
+    const routeProblem = takeTransitions(ctx, step, answer, [routed]);
     // If the route fails, do not look for another route.
-    return takeTransitions(ctx, step, answer, [routed], failUnrouted);
+    if (routeProblem !== null) failUnrouted(ctx, step, routeProblem);
+    return;
   }
   if (routed !== undefined) {
     ctx.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'routed' });
-    return takeTransitions(ctx, step, success(problem.outputs), [routed], fail);
+    return failIfAny(ctx, step, takeTransitions(ctx, step, success(problem.outputs), [routed]));
   }
   failUnrouted(ctx, step, definition.unrouted === 'tell' ? withMissingRoute(problem) : problem);
 }
@@ -358,19 +374,14 @@ function withMissingRoute(problem: Failure): Failure {
 
 function failUnrouted(ctx: DecideContext, step: StepState, problem: Failure): void {
   const { onError } = step.definition;
-  switch (onError.kind) {
-    case 'continue':
-      return ctx.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'continues' });
-    case 'recover':
-      if (step.frame.recoveryDepth < ctx.state.program.limits.recoveryDepthMax) {
-        ctx.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'recovers' });
-        return openRecovery(ctx, step, problem, onError.target, fail);
-      }
-      break;
-    case 'fail':
-      break;
+  const emitFailed = (handling: FailureHandling): void =>
+    ctx.emit({ kind: 'step-failed', step: step.id, failure: problem, handling });
+  if (onError.kind === 'continue') return emitFailed('continues');
+  if (onError.kind === 'recover' && step.frame.recoveryDepth < ctx.state.limits.recoveryDepthMax) {
+    emitFailed('recovers');
+    return failIfAny(ctx, step, openRecovery(ctx, step, problem, onError.target));
   }
-  ctx.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'fails' });
+  emitFailed('fails');
   failFrame(ctx, step.frame, step);
 }
 
@@ -401,7 +412,7 @@ function failFrame(ctx: DecideContext, frame: FrameState, step: StepState): void
   if (frame.owner === null) return;
   const owner = stepOf(state, frame.owner);
   // Other iterations finish beside a failed one: see `markFailing`.
-  const ownerFails = frame.join === 'wait' && owner.definition.act.kind !== 'each' && failsWithChildren(owner);
+  const ownerFails = failsOwner(frame) && owner.definition.act.kind !== 'each' && failsWithChildren(owner);
   if (ownerFails || frame.join === 'inline') failFrame(ctx, owner.frame, step);
 }
 
@@ -432,7 +443,7 @@ function closeFrame(ctx: DecideContext, frame: FrameState): void {
 }
 
 function iterate(ctx: DecideContext, step: StepState): void {
-  advanceEach(ctx, step, fail);
+  failIfAny(ctx, step, advanceEach(ctx, step));
   // Iterations of an earlier attempt may have failed before the items were read.
   if (!isFinished(step) && step.childFailed) markFailing(ctx, step);
 }
@@ -448,7 +459,7 @@ function markFailing(ctx: DecideContext, step: StepState): void {
 }
 
 /** Outputs of the recovery's last step that replace declared outputs of the failed step. */
-function recoveredOutputs(step: StepState, last: StepState | undefined): { outputs: Outputs; kept: readonly string[] } {
+function recoveredOutputs(step: StepState, last: StepState | undefined): StepOutputs {
   const outputs: [string, Json][] = [];
   for (const [name, type] of declaredOutputs(step)) {
     const value = own(last?.outputs ?? {}, name);
@@ -477,7 +488,9 @@ function joinBlocks(ctx: DecideContext, step: StepState): void {
     iterate(ctx, step);
     if (isFinished(step) || !step.grown) return;
   }
-  if (step.status !== 'running' || step.openChildren > 0 || !step.grown) return;
+  if (step.status !== 'running' || step.openChildren > 0) return;
+  if (step.definition.act.kind === 'loop') return failIfAny(ctx, step, advanceLoop(ctx, step, step.definition.act));
+  if (!step.grown) return;
   const body = step.children.findLast(({ join, abandoned }) => join === 'answer' && !abandoned);
   if (body !== undefined) return answerFrom(ctx, step, body);
   if (step.childFailed) return fail(ctx, step, childFailure(step));
@@ -501,9 +514,8 @@ function answerFrom(ctx: DecideContext, step: StepState, body: FrameState): void
 
 /** Fails a step with circular or impossible needs, instead of hanging. */
 function failStuck(ctx: DecideContext): void {
-  for (const step of [...ctx.state.steps.values()].filter(({ status }) => status === 'pending')) {
-    if (step.status !== 'pending') continue;
-    return fail(ctx, step, needUnmet(step));
+  for (const step of ctx.state.steps.values()) {
+    if (step.status === 'pending') return fail(ctx, step, needUnmet(step));
   }
   throw new Bug('nothing is running or waiting, but the run has not ended');
 }
@@ -519,6 +531,8 @@ function onDeadline(ctx: DecideContext, id: string): void {
   switch (timer.kind) {
     case 'retry':
       return ctx.emit({ kind: 'step-retried', step: timer.step });
+    case 'round':
+      return ctx.emit({ kind: 'round-due', step: timer.step });
     case 'timeout': {
       const step = stepOf(state, timer.step);
       if (step.effect?.kind !== 'gate')
@@ -533,7 +547,10 @@ function onDeadline(ctx: DecideContext, id: string): void {
   }
 }
 
-function onResume(ctx: DecideContext, { retryFailed, allowance }: Extract<Input, { kind: 'run-resumed' }>): void {
+function onResume(
+  ctx: DecideContext,
+  { retryFailed, allowance, limits }: Extract<Input, { kind: 'run-resumed' }>,
+): void {
   const { state } = ctx;
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
   const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
@@ -548,10 +565,21 @@ function onResume(ctx: DecideContext, { retryFailed, allowance }: Extract<Input,
   // Nothing can be retried: the run stays failed.
   if (state.phase === 'ended' && state.end === 'failed' && reopened.length === 0) return;
   const allowed = allowance === null ? null : { ...state.allowance, ...allowance };
-  ctx.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn, allowance: allowed });
+  const changed = limits !== undefined && changesLimits(state.limits, limits);
+  ctx.emit({
+    kind: 'run-resumed',
+    reopened: reopened.map(({ id }) => id),
+    withdrawn,
+    allowance: allowed,
+    ...(changed ? { limits: { ...state.limits, ...limits } } : {}),
+  });
 }
 
-/** What performed a step that has been answered is history: that step is retried, or nothing is. Loose frames are not part of it. */
+function changesLimits(now: Limits, wanted: Partial<Limits>): boolean {
+  return Object.entries(wanted).some(([name, limit]) => now[name as keyof Limits] !== limit);
+}
+
+/** Inside a block that performed a step which has ended: only that step is retried. Loose frames do not count. */
 function isOfSettledStep(state: RunState, frame: FrameState): boolean {
   for (let now = frame; now.owner !== null && now.join !== 'loose'; ) {
     const owner = stepOf(state, now.owner);

@@ -4,169 +4,129 @@
 import type { Json } from '../base/json.ts';
 import type { CommandSpec, Delivery, Dialog, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
-import type { Target } from '../ir/transition.ts';
-import type { Outputs } from '../ir/output.ts';
-import type { Allowance, RunRequest } from '../ir/program.ts';
+import type { Outputs, Usage } from '../ir/output.ts';
+import type { Allowance, Limits, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import type { Usage } from '../ir/usage.ts';
+import type { Target } from '../ir/transition.ts';
 import type { EmittedEvent, GateVerdict, Input } from './input.ts';
 
 export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
-export type Decision =
-  | { readonly kind: 'run-started'; readonly request: RunRequest; readonly programHash: string }
-  | { readonly kind: 'frame-opened'; readonly frame: FrameSpec }
-  | {
-      readonly kind: 'steps-added';
-      readonly frame: string;
-      readonly block: string;
-      /** In the order of the block's steps. */
-      readonly steps: readonly string[];
-    }
-  | {
-      readonly kind: 'step-started';
-      readonly step: string;
-      readonly attempt: number;
-      /** Null if the step has no effect. */
-      readonly effect: EffectSpec<FilledText> | null;
-      readonly agent: string | null;
-      readonly timeoutAt: number | null;
-      /** Items of a foreach; null until they have been read. */
-      readonly items: readonly Json[] | null;
-      /** Maximum of concurrent iterations; null is unlimited. */
-      readonly width: number | null;
-    }
+export type Decision = Readonly<
+  | { kind: 'run-started'; request: RunRequest; programHash: string }
+  | { kind: 'frame-opened'; frame: FrameSpec }
+  /** `steps`: in the order of the block's steps. */
+  | { kind: 'steps-added'; frame: string; block: string; steps: readonly string[] }
+  | ({ kind: 'step-started'; step: string; attempt: number } & PreparedStep)
   /** The items of a foreach are known. */
-  | { readonly kind: 'items-read'; readonly step: string; readonly items: readonly Json[] }
+  | { kind: 'items-read'; step: string; items: readonly Json[] }
   /** Names of a foreach's iterations, in the order of its items. */
-  | { readonly kind: 'iterations-named'; readonly step: string; readonly names: readonly string[] }
+  | { kind: 'iterations-named'; step: string; names: readonly string[] }
+  /** The next round of a loop begins at that time. */
+  | { kind: 'round-delayed'; step: string; round: number; until: number }
+  /** The delay is over. */
+  | { kind: 'round-due'; step: string }
   /** Progress of the effect in flight. */
-  | { readonly kind: 'step-progressed'; readonly step: string; readonly progress: StepProgress }
+  | { kind: 'step-progressed'; step: string; progress: StepProgress }
   /** Text from the answer to show to the user. */
-  | { readonly kind: 'step-printed'; readonly step: string; readonly text: string }
+  | { kind: 'step-printed'; step: string; text: string }
   /** The agent reported its outputs. The step is done once the driver has finished the prompt. */
-  | {
-      readonly kind: 'step-completing';
-      readonly step: string;
-      readonly outputs: Outputs;
-      readonly notes: string | null;
-      readonly message: string | null;
-    }
+  | { kind: 'step-completing'; step: string; outputs: Outputs; notes: string | null; message: string | null }
+  /** Its effect ended at this time, before an engine could record it. The outcome follows. */
+  | { kind: 'effect-ended'; step: string; endedAt: number }
   /** The effect is finished; the step runs until its child frames close. */
-  | {
-      readonly kind: 'step-answered';
-      readonly step: string;
-      readonly outputs: Outputs;
-      readonly kept: readonly string[];
-      readonly route: string | null;
-      readonly session: string | null;
-    }
+  | ({ kind: 'step-answered'; step: string; route: string | null; session: string | null } & StepOutputs)
   /** The step gets no further child frames. */
-  | { readonly kind: 'step-grown'; readonly step: string }
-  | {
-      readonly kind: 'step-failed-once';
-      readonly step: string;
-      readonly failure: Failure;
-      readonly retryAt: number;
-      /** Counts against the retry limit. */
-      readonly counts: boolean;
-    }
-  | { readonly kind: 'step-retried'; readonly step: string }
+  | { kind: 'step-grown'; step: string }
+  /** `counts`: against the retry limit. */
+  | { kind: 'step-failed-once'; step: string; failure: Failure; retryAt: number; counts: boolean }
+  | { kind: 'step-retried'; step: string }
+  /** An attempt failed, and the next one starts when the run is resumed. */
+  | { kind: 'step-parked'; step: string; failure: Failure }
   /** The attempt is repeated: it was lost with an earlier engine, or interrupted because the run pauses. */
-  | { readonly kind: 'step-lost'; readonly step: string; readonly why: 'engine' | 'pause' }
-  | {
-      readonly kind: 'steps-stopping';
-      readonly steps: readonly string[];
-      readonly why: StopReason;
-      readonly force: boolean;
-    }
-  | {
-      readonly kind: 'step-done';
-      readonly step: string;
-      readonly outputs: Outputs;
-      /** Names of the outputs stored in files. */
-      readonly kept: readonly string[];
-      readonly session: string | null;
-      /** The route of its outcome, where it stands in a block that performs another step; absent elsewhere. */
-      readonly route?: string | null;
-    }
+  | { kind: 'step-lost'; step: string; why: 'engine' | 'pause' }
+  | { kind: 'steps-stopping'; steps: readonly string[]; why: StopReason; force: boolean }
+  /** `route`: of its outcome, if its block performs another step; absent elsewhere. */
+  | ({ kind: 'step-done'; step: string; session: string | null; route?: string | null } & StepOutputs)
   /** `handling`: the effect on dependent steps. With a recovery, the step is settled later. */
-  | {
-      readonly kind: 'step-failed';
-      readonly step: string;
-      readonly failure: Failure;
-      readonly handling: FailureHandling;
-    }
-  | {
-      readonly kind: 'step-recovered';
-      readonly step: string;
-      readonly outputs: Outputs;
-      readonly kept: readonly string[];
-    }
-  | { readonly kind: 'recovery-failed'; readonly step: string }
+  | { kind: 'step-failed'; step: string; failure: Failure; handling: FailureHandling }
+  | ({ kind: 'step-recovered'; step: string } & StepOutputs)
+  | { kind: 'recovery-failed'; step: string }
   /** `need`: a needed step failed or was skipped. `run-ending`: the run ended first. */
-  | { readonly kind: 'steps-skipped'; readonly steps: readonly string[]; readonly why: 'need' | 'run-ending' }
-  | { readonly kind: 'frame-failing'; readonly frame: string; readonly step: string }
-  | { readonly kind: 'value-returned'; readonly frame: string; readonly value: Json }
+  | { kind: 'steps-skipped'; steps: readonly string[]; why: 'need' | 'run-ending' }
+  | { kind: 'frame-failing'; frame: string; step: string }
+  | { kind: 'value-returned'; frame: string; value: Json }
   /** Frames whose pending return is cancelled. */
-  | { readonly kind: 'frames-dropped'; readonly frames: readonly string[] }
-  | { readonly kind: 'frame-closed'; readonly frame: string; readonly ok: boolean; readonly value: Json }
-  /** `anew`: an earlier verdict does not answer this request. */
+  | { kind: 'frames-dropped'; frames: readonly string[] }
+  | { kind: 'frame-closed'; frame: string; ok: boolean; value: Json }
+  /** `anew`: an earlier verdict does not answer this request. `approvers`: absent: those of the gate step, if any. */
   | {
-      readonly kind: 'gate-asked';
-      readonly gate: string;
-      readonly step: string;
-      readonly prompt: string | null;
-      readonly anew: boolean;
+      kind: 'gate-asked';
+      gate: string;
+      step: string;
+      prompt: string | null;
+      anew: boolean;
+      approvers?: readonly string[];
     }
-  | { readonly kind: 'gate-expired'; readonly gate: string; readonly step: string }
-  | {
-      readonly kind: 'gate-decided';
-      readonly gate: string;
-      readonly verdict: GateVerdict;
-      readonly message: string | null;
-    }
+  | { kind: 'gate-expired'; gate: string; step: string }
+  | { kind: 'gate-decided'; gate: string; verdict: GateVerdict; message: string | null; asking?: number }
+  /** For people: nothing follows from it. */
+  | { kind: 'report-refused'; step: string; reason: string }
   /** If the step does not succeed, that does not count as its own failure. */
-  | { readonly kind: 'wait-released'; readonly step: string }
-  | { readonly kind: 'event-emitted'; readonly event: EmittedEvent }
-  | { readonly kind: 'event-received'; readonly step: string; readonly event: number; readonly asking: string | null }
+  | { kind: 'wait-released'; step: string }
+  | { kind: 'event-emitted'; event: EmittedEvent }
+  | { kind: 'event-received'; step: string; event: number; asking: string | null }
   /** The agent is running and accepts prompts. */
-  | { readonly kind: 'agent-opened'; readonly agent: AgentInfo }
+  | { kind: 'agent-opened'; agent: AgentInfo }
   /** The agent was lost with an earlier engine and is restarted in its session because a step needs it. */
-  | { readonly kind: 'agent-reviving'; readonly agent: string; readonly spawn: SpawnSpec<FilledText> }
+  | { kind: 'agent-reviving'; agent: string; spawn: SpawnSpec<FilledText> }
   /** The agent's session id became known or changed. */
-  | { readonly kind: 'agent-session'; readonly agent: string; readonly session: string }
+  | { kind: 'agent-session'; agent: string; session: string }
   /** The run ends and kills these agents. */
-  | { readonly kind: 'agents-closing'; readonly agents: readonly string[]; readonly force: boolean }
+  | { kind: 'agents-closing'; agents: readonly string[]; force: boolean }
   /** Starts and graceful stops of these agents are cut short. */
-  | { readonly kind: 'agents-hastened'; readonly agents: readonly string[] }
-  | { readonly kind: 'agent-closed'; readonly agent: string; readonly how: AgentEnd; readonly message: string | null }
+  | { kind: 'agents-hastened'; agents: readonly string[] }
+  | { kind: 'agent-closed'; agent: string; how: AgentEnd; message: string | null }
   /** Cost of one attempt. */
-  | { readonly kind: 'usage-counted'; readonly step: string; readonly usage: Usage }
+  | { kind: 'usage-counted'; step: string; usage: Usage }
   /** Nothing new starts. Running steps may finish until `drainUntil`; null is unlimited. */
+  | { kind: 'run-ending'; end: RunEnd; reason: string | null; drainUntil: number | null }
+  | { kind: 'cleanup-started'; attempt: number; effect: CommandSpec<FilledText>; timeoutAt: number }
+  | { kind: 'cleanup-stopping'; force: boolean }
+  | { kind: 'cleanup-finished' }
+  /** `withdrawn`: the run was being stopped or paused, and continues instead. `limits`: absent if they are unchanged. */
   | {
-      readonly kind: 'run-ending';
-      readonly end: RunEnd;
-      readonly reason: string | null;
-      readonly drainUntil: number | null;
+      kind: 'run-resumed';
+      reopened: readonly string[];
+      withdrawn: boolean;
+      allowance: Allowance | null;
+      limits?: Limits;
     }
-  | {
-      readonly kind: 'cleanup-started';
-      readonly attempt: number;
-      readonly effect: CommandSpec<FilledText>;
-      readonly timeoutAt: number;
-    }
-  | { readonly kind: 'cleanup-stopping'; readonly force: boolean }
-  | { readonly kind: 'cleanup-finished' }
-  /** `withdrawn`: the run was being stopped or paused, and continues instead. */
-  | {
-      readonly kind: 'run-resumed';
-      readonly reopened: readonly string[];
-      readonly withdrawn: boolean;
-      readonly allowance: Allowance | null;
-    }
-  | { readonly kind: 'warned'; readonly message: string }
-  | { readonly kind: 'run-ended'; readonly end: RunEnd; readonly reason: string | null; readonly result: Json };
+  /** `refusal`: a verdict was refused. */
+  | { kind: 'warned'; message: string; refusal?: true }
+  /** `lasted`: milliseconds without absences, if there were any. `cost`: absent if nothing was reported. */
+  | { kind: 'run-ended'; end: RunEnd; reason: string | null; result: Json; lasted?: number; cost?: Cost }
+>;
+
+/** What a step needs to start. */
+export interface PreparedStep {
+  /** Null if the step has no effect. */
+  readonly effect: EffectSpec<FilledText> | null;
+  readonly agent: string | null;
+  readonly timeoutAt: number | null;
+  /** Items of a foreach; null until they have been read. */
+  readonly items: readonly Json[] | null;
+  /** Maximum of concurrent iterations; null is unlimited. */
+  readonly width: number | null;
+  /** Maximum of rounds; absent if the step is not a loop. */
+  readonly rounds?: number;
+}
+
+/** `kept`: names of the outputs stored in files. */
+export interface StepOutputs {
+  readonly outputs: Outputs;
+  readonly kept: readonly string[];
+}
 
 export type StopReason = 'timeout' | 'run-ending';
 
@@ -188,6 +148,14 @@ export interface AgentInfo {
   readonly spawn: SpawnSpec<FilledText>;
 }
 
+/** What agents reported. */
+export interface Cost {
+  readonly usd: number;
+  readonly tokens: number;
+  /** Turns without a reported price. */
+  readonly unpriced: number;
+}
+
 /** Absent fields are unchanged. */
 export interface StepProgress {
   readonly session?: string;
@@ -200,10 +168,7 @@ export interface OpenDialog extends Dialog {
   readonly gate: string;
 }
 
-/**
- * `fails`: the frame fails. `continues`: dependent steps run. `routed`: a route was taken. `recovers`: a recovery block
- * runs.
- */
+/** `fails`: the frame fails. `continues`: dependent steps run. `routed`: a route is taken. `recovers`: by a block. */
 export type FailureHandling = 'fails' | 'continues' | 'routed' | 'recovers';
 
 /** One instance of a block: its variables, and where control continues when it closes. */
@@ -229,14 +194,17 @@ export interface FrameSpec {
   readonly session: Session;
   readonly depth: number;
   readonly recoveryDepth: number;
+  /** Number of the round that it is part of, if the owner is a loop. */
+  readonly round?: number;
 }
 
 /**
  * Effect of the frame's end on its owner. `wait`: the owner step ends with the frame. `inline`: the frame is part of
  * the owner's frame. `recover`: settles the failed owner. `answer`: performs the owner, whose outcome is that of the
- * frame's last step. `loose`: no step waits, but the run does.
+ * frame's last step. `loose`: no step waits, but the run does. `check`: like `wait`; the route of the frame's last step
+ * says whether a loop is over.
  */
-export type FrameJoin = 'wait' | 'inline' | 'recover' | 'answer' | 'loose';
+export type FrameJoin = 'wait' | 'inline' | 'recover' | 'answer' | 'loose' | 'check';
 
 export interface JournalRecord {
   /** From 1, without gaps. */

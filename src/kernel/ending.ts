@@ -1,18 +1,25 @@
 // Ends a run: nothing new starts, running steps finish or are stopped, agents are killed, the cleanup script runs. Each
 // function emits the next decisions; `runAgenda` decides when to call it.
 
-import { present } from '../base/assert.ts';
+import { present } from '../base/errors.ts';
 import { own } from '../base/json.ts';
 import type { CommandSpec, Outcome } from '../ir/effect.ts';
-import { failure } from '../ir/failure.ts';
-import type { Failure } from '../ir/failure.ts';
+import { failure, type Failure } from '../ir/failure.ts';
 import type { Text } from '../ir/text.ts';
+import { presentTime } from './absences.ts';
 import type { RunEnd } from './decision.ts';
-import { fillCommand } from './fill.ts';
+import { fillCommand } from './prepare-step.ts';
 import { lookupFrom } from './scope.ts';
-import type { AgentState, RunState, StepState } from './state.ts';
-import { ENTRY_LANE } from './state.ts';
-import type { DecideContext } from './decide-context.ts';
+import {
+  type AgentState,
+  agentsWith,
+  type DecideContext,
+  ENTRY_LANE,
+  failsOwner,
+  NO_COST,
+  type RunState,
+  type StepState,
+} from './state.ts';
 
 const CLEANUP_TIMEOUT_MS = 60_000;
 
@@ -38,7 +45,7 @@ export function stopSteps(ctx: DecideContext, steps: readonly StepState[], force
 export function finishEnding(ctx: DecideContext): void {
   const { state } = ctx;
   for (const { effect } of state.inFlight.values()) if (effect?.kind !== 'gate') return;
-  for (const { status } of state.agents.values()) if (status === 'opening') return;
+  if (agentsWith(state, 'opening').length > 0) return;
   if (state.end !== 'paused') {
     failOwners(ctx);
     // A step in recovery has already failed; only its recovery is left.
@@ -47,7 +54,7 @@ export function finishEnding(ctx: DecideContext): void {
   }
   // Without a cleanup script, agents keep running for inspection or a resume.
   if (cleanupScript(state) === null) return finishRun(ctx);
-  const agents = [...state.agents.values()].filter(({ status }) => status === 'active');
+  const agents = agentsWith(state, 'active');
   if (agents.length === 0) return startCleanup(ctx);
   ctx.emit({ kind: 'agents-closing', agents: agents.map(({ name }) => name), force: state.endForced });
 }
@@ -59,7 +66,7 @@ function failOwners(ctx: DecideContext): void {
       step.settlement === 'open' &&
       step.status === 'running' &&
       failsWithChildren(step) &&
-      step.children.some(({ join, failing, abandoned }) => join === 'wait' && failing && !abandoned),
+      step.children.some((child) => failsOwner(child) && child.failing && !child.abandoned),
   );
   for (const step of owners.toReversed()) {
     ctx.emit({ kind: 'step-failed', step: step.id, failure: childFailure(step), handling: 'fails' });
@@ -75,9 +82,8 @@ export function childFailure(step: StepState): Failure {
   const failed = step.children
     .flatMap(({ steps }) => steps)
     .find(({ settlement, status }) => settlement === 'broken' && status === 'failed');
-  return failure('child-failed', failed === undefined ? 'a step below it failed' : `step ${failed.id} failed`, {
-    outputs: step.outputs,
-  });
+  const message = failed === undefined ? 'a step below it failed' : `step ${failed.id} failed`;
+  return failure('child-failed', message, { outputs: step.outputs });
 }
 
 /** Called once all agents are gone. */
@@ -119,22 +125,13 @@ export function forceCleanup(ctx: DecideContext): void {
 
 /** Cancels agents that are starting, or kills agents that are stopping. */
 function forceAgents(ctx: DecideContext, wanted: AgentState['status']): void {
-  const agents = [...ctx.state.agents.values()].filter(({ status }) => status === wanted);
+  const agents = agentsWith(ctx.state, wanted);
   if (agents.length > 0) ctx.emit({ kind: 'agents-hastened', agents: agents.map(({ name }) => name) });
 }
 
 function cleanupScript({ end, program: { cleanup } }: RunState): CommandSpec<Text> | null {
-  switch (end) {
-    case 'done':
-      return cleanup.success;
-    case 'failed':
-      return cleanup.failure;
-    case 'stopped':
-      return cleanup.stop;
-    case 'paused':
-    case null:
-      return null;
-  }
+  const scripts = { done: cleanup.success, failed: cleanup.failure, stopped: cleanup.stop, paused: null };
+  return end === null ? null : scripts[end];
 }
 
 function finishRun(ctx: DecideContext): void {
@@ -144,5 +141,13 @@ function finishRun(ctx: DecideContext): void {
   const last = [...state.frames.values()].findLast(
     ({ owner, caller, lane, closed }) => owner === null && caller === null && lane === ENTRY_LANE && closed,
   );
-  ctx.emit({ kind: 'run-ended', end, reason: state.reason, result: last?.value ?? null });
+  const { absences, cost, startedAt } = state;
+  ctx.emit({
+    kind: 'run-ended',
+    end,
+    reason: state.reason,
+    result: last?.value ?? null,
+    ...(absences.length === 0 ? {} : { lasted: presentTime(absences, startedAt ?? ctx.at, ctx.at) }),
+    ...(cost === NO_COST ? {} : { cost }),
+  });
 }

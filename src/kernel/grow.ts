@@ -1,43 +1,29 @@
 // Instantiates blocks as frames of steps; a run grows in no other way. Below a step that is an expansion, a branch, an
 // iteration or a recovery. In a lane it is a goto, a call, a return or a fork. Emits decisions only; `apply` changes
-// the state.
+// the state. A function that cannot instantiate a block returns the failure of the step that asked for it.
 
-import { present } from '../base/assert.ts';
-import type { Json } from '../base/json.ts';
-import { own } from '../base/json.ts';
-import { nearest } from '../base/nearest.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
+import { err, mapAll, ok, present, type Result } from '../base/errors.ts';
+import { type Json, own } from '../base/json.ts';
+import { nearest } from '../base/names.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
 import type { Session, Success } from '../ir/effect.ts';
-import type { Failure } from '../ir/failure.ts';
-import { errorType, failure } from '../ir/failure.ts';
-import type { Transition, Target } from '../ir/transition.ts';
-import type { ValueType } from '../ir/output.ts';
-import { coerce, typeError } from '../ir/output.ts';
+import { errorType, failure, type Failure } from '../ir/failure.ts';
+import { asType } from '../ir/output.ts';
 import type { Block, Each } from '../ir/program.ts';
-import type { Lookup, Text } from '../ir/text.ts';
-import { writtenText, fillString, fillValue } from '../ir/text.ts';
+import { fillString, fillValue, type Lookup, type Text, writtenText } from '../ir/text.ts';
+import type { Target, Transition } from '../ir/transition.ts';
 import type { FrameJoin, FrameSpec } from './decision.ts';
-import { valueAt, lookupFrom } from './scope.ts';
-import type { FrameState, RunState, StepState } from './state.ts';
-import { ENTRY_LANE, frameOf } from './state.ts';
-import type { Fail, DecideContext } from './decide-context.ts';
+import { lookupFrom, valueAt } from './scope.ts';
+import { type DecideContext, ENTRY_LANE, frameOf, type FrameState, type RunState, type StepState } from './state.ts';
 
 type Variables = Readonly<Record<string, Json>>;
 const FRESH: Session = { kind: 'fresh' };
 
 export function openEntry(ctx: DecideContext): void {
-  const { state } = ctx;
-  const block = blockOf(state, state.program.entry);
-  const variables = present(state.request, 'a run without a request').variables;
-  enter(ctx, block, FRESH, {
-    ...NO_LINKS,
-    variables,
-    prefix: '',
-    lane: ENTRY_LANE,
-    join: 'loose',
-  });
+  const { program, request } = ctx.state;
+  const block = present(program.blocks[program.entry], `no block ${program.entry} in this program`);
+  const { variables } = present(request, 'a run without a request');
+  enter(ctx, block, FRESH, { variables, prefix: '', lane: ENTRY_LANE, join: 'loose' });
 }
 
 /** Takes the transitions of a successful step. Ends the step, or leaves it waiting for its child frame. */
@@ -46,28 +32,25 @@ export function takeTransitions(
   step: StepState,
   answer: Success,
   follows: readonly Transition[],
-  fail: Fail,
-): void {
+): Failure | null {
   const [only] = follows;
-  if (only?.kind === 'expand') return expand(ctx, step, answer, only, fail);
-  const session: Session = answer.session === null ? step.frame.nextSession : { kind: 'resume', id: answer.session };
-  const seen = withOutputs(ctx, step, answer);
-  const moves: (() => void)[] = [];
-  for (const each of follows) {
-    const move = prepareMove(ctx, step, each, session, seen);
-    if (!move.ok) return fail(ctx, step, move.error);
-    moves.push(move.value);
-  }
+  if (only?.kind === 'expand') return expand(ctx, step, answer, only);
+  const { outputs, kept, route, session } = answer;
+  const lookup = withOutputs(ctx, step, answer);
+  const current: Session = session === null ? step.frame.nextSession : { kind: 'resume', id: session };
+  const moves = mapAll(follows, (follow) => prepareMove(ctx, step, follow, current, lookup));
+  if (!moves.ok) return moves.error;
   // Transitions first: otherwise the frame would be closable before its replacement exists.
-  for (const move of moves) move();
+  for (const move of moves.value) move();
   if (step.settlement === 'open') {
-    const { outputs, kept, route } = answer;
-    const inBody = step.frame.join === 'answer' ? { route } : {};
-    ctx.emit({ kind: 'step-done', step: step.id, outputs, kept, session: answer.session, ...inBody });
+    const { join } = step.frame;
+    const inBody = join === 'answer' || join === 'check' ? { route } : {};
+    ctx.emit({ kind: 'step-done', step: step.id, outputs, kept, session, ...inBody });
   }
+  return null;
 }
 
-export function openRecovery(ctx: DecideContext, step: StepState, problem: Failure, target: Target, fail: Fail): void {
+export function openRecovery(ctx: DecideContext, step: StepState, cause: Failure, target: Target): Failure | null {
   const { startedAt, definition } = step;
   const effect = definition.act.kind === 'effect' ? definition.act.effect : null;
   const lookup = lookupFrom(ctx.state, step.frame, step, ctx.at);
@@ -79,43 +62,43 @@ export function openRecovery(ctx: DecideContext, step: StepState, problem: Failu
   const context: Json = {
     id: step.id,
     executor: definition.executor,
-    error_type: errorType(problem.kind),
-    error_message: problem.message,
+    error_type: errorType(cause.kind),
+    error_message: cause.message,
     started_at: formatMoment(startedAt ?? ctx.at),
     duration: formatDuration(ctx.at - (startedAt ?? ctx.at)),
     retries: step.recoveries - 1,
     agent: step.agent ?? (effect !== null && 'agent' in effect ? shown(effect.agent) : ''),
     prompt: effect !== null && 'prompt' in effect ? shown(effect.prompt) : '',
   };
-  const opened = openBelow(ctx, step, target, 'recover', `recover.${step.recoveries}`, { _failed_step: context });
-  if (opened.ok) return;
-  ctx.emit({ kind: 'recovery-failed', step: step.id });
-  fail(ctx, step, opened.error);
+  const part = `recover.${step.recoveries}`;
+  const problem = openBelow(ctx, step, { target, join: 'recover', part, given: { _failed_step: context } });
+  if (problem !== null) ctx.emit({ kind: 'recovery-failed', step: step.id });
+  return problem;
 }
 
 /** Opens the block that performs the step, for its current attempt. */
-export function openBody(ctx: DecideContext, step: StepState, target: Target, fail: Fail): void {
-  const part = step.attempt === 1 ? null : String(step.attempt);
-  const opened = openBelow(ctx, step, target, 'answer', part, {});
-  if (!opened.ok) return fail(ctx, step, opened.error);
-  ctx.emit({ kind: 'step-grown', step: step.id });
+export function openBody(ctx: DecideContext, step: StepState, target: Target): Failure | null {
+  const part = step.attempt === 1 ? '' : String(step.attempt);
+  const problem = openBelow(ctx, step, { target, join: 'answer', part });
+  if (problem === null) ctx.emit({ kind: 'step-grown', step: step.id });
+  return problem;
 }
 
 /** Starts iterations up to the concurrency limit. */
-export function advanceEach(ctx: DecideContext, step: StepState, fail: Fail): void {
+export function advanceEach(ctx: DecideContext, step: StepState): Failure | null {
   const { act, onError } = step.definition;
   // A foreach without join is done at once and keeps starting iterations until the run ends.
-  if (act.kind !== 'each' || step.grown || (step.status === 'done' && ctx.state.end !== null)) return;
+  if (act.kind !== 'each' || step.grown || (step.status === 'done' && ctx.state.end !== null)) return null;
   const items = present(step.items, `${step.id} iterates over nothing`);
   const width = step.width ?? Infinity;
   if (step.blocks === 0 && typeof act.target.block === 'string') {
     const steps = ctx.state.program.blocks[act.target.block]?.steps.length ?? 0;
     const limit = limitProblem(ctx.state, step.frame, steps * items.length);
-    if (limit !== null) return fail(ctx, step, limit);
+    if (limit !== null) return limit;
   }
   if (act.key !== null && step.names === null) {
     const names = nameIterations(ctx, step, act, act.key, items);
-    if (!names.ok) return fail(ctx, step, names.error);
+    if (!names.ok) return names.error;
     ctx.emit({ kind: 'iterations-named', step: step.id, names: names.value });
   }
   const givesUp = (): boolean => step.childFailed && onError.kind === 'fail';
@@ -123,12 +106,13 @@ export function advanceEach(ctx: DecideContext, step: StepState, fail: Fail): vo
     if (step.openChildren >= width || givesUp()) break;
     const given = iterationVariables(act, present(items[index], 'an item is missing'), index);
     const part = step.names?.[index] ?? String(index);
-    const opened = openBelow(ctx, step, act.target, act.join ? 'wait' : 'loose', part, given);
-    if (!opened.ok) return fail(ctx, step, opened.error);
+    const problem = openBelow(ctx, step, { target: act.target, join: act.join ? 'wait' : 'loose', part, given });
+    if (problem !== null) return problem;
   }
   if (nextItem(step) === items.length || givesUp()) ctx.emit({ kind: 'step-grown', step: step.id });
   if (!act.join && step.status === 'running')
     ctx.emit({ kind: 'step-done', step: step.id, outputs: step.outputs, kept: step.kept, session: null });
+  return null;
 }
 
 /** Index of the first item without an iteration. A named one may exist from before the items were read again. */
@@ -168,37 +152,31 @@ function nameIterations(
 export function returnToCaller(ctx: DecideContext, callee: FrameState, caller: FrameState): void {
   const target = present(callee.returnTo, 'a call without a return');
   // A call without a return value returns the empty string.
-  const value = callee.value ?? '';
-  const result: Variables = { result: value };
+  const result = callee.value ?? '';
   const around = lookupFrom(ctx.state, caller, null, ctx.at);
-  const lookup: Lookup = (path) => (path.length === 1 && path[0] === 'result' ? ok(value) : around(path));
-  const bound = bindTarget(ctx.state, target, lookup, result, caller.lane);
+  const lookup: Lookup = (path) => (path.length === 1 && path[0] === 'result' ? ok(result) : around(path));
+  const bound = bindTarget(ctx.state, target, lookup, { result }, caller.lane);
   if (!bound.ok) {
     ctx.emit({ kind: 'warned', message: `cannot return to the caller: ${bound.error.message}` });
     ctx.emit({ kind: 'frame-failing', frame: caller.id, step: caller.steps[0]?.id ?? '' });
     return;
   }
-  enter(ctx, bound.value.block, caller.nextSession, {
-    ...NO_LINKS,
-    ...replacementOf(caller),
-    variables: bound.value.variables,
-  });
+  const { block, variables } = bound.value;
+  enter(ctx, block, caller.nextSession, { ...replacementOf(caller), variables });
 }
 
 function expand(
   ctx: DecideContext,
   step: StepState,
   answer: Success,
-  follows: Extract<Transition, { kind: 'expand' }>,
-  fail: Fail,
-): void {
-  const below = prepareBelow(ctx, step, follows.target, follows.join, null, {}, withOutputs(ctx, step, answer));
-  if (!below.ok) return fail(ctx, step, below.error);
-  const { outputs, kept, route, session } = answer;
-  ctx.emit({ kind: 'step-answered', step: step.id, outputs, kept, route, session });
-  below.value();
+  { target, join }: Extract<Transition, { kind: 'expand' }>,
+): Failure | null {
+  const problem = openBelow(ctx, step, { target, join, answer });
+  if (problem !== null) return problem;
+  const { outputs, kept } = answer;
   ctx.emit({ kind: 'step-grown', step: step.id });
-  if (follows.join === 'inline') ctx.emit({ kind: 'step-done', step: step.id, outputs, kept, session: null });
+  if (join === 'inline') ctx.emit({ kind: 'step-done', step: step.id, outputs, kept, session: null });
+  return null;
 }
 
 /** Finds every error before anything is decided. */
@@ -214,63 +192,26 @@ function prepareMove(
   switch (move.kind) {
     case 'end':
     case 'expand':
+    // The kernel never takes it: see `complete`.
+    case 'reject':
       return ok(() => {});
-    case 'goto': {
-      const bound = bindTarget(state, move.target, lookup, {}, frame.lane);
+    case 'goto':
+    case 'call':
+    case 'fork': {
+      // A new lane has no visits yet.
+      const bound = bindTarget(state, move.target, lookup, {}, move.kind === 'fork' ? null : frame.lane);
       if (!bound.ok) return bound;
-      return ok(() => {
-        const bottom = move.dropCallers ? dropCallers(ctx, frame) : frame;
-        const { block, variables } = bound.value;
-        const prefix = prefixBelow(block, homeAfter(step), bottom);
-        enter(ctx, block, sessionFor(move.session, session), {
-          ...NO_LINKS,
-          ...replacementOf(bottom),
-          prefix,
-          variables,
-        });
-      });
-    }
-    case 'call': {
-      const bound = bindTarget(state, move.target, lookup, {}, frame.lane);
-      if (!bound.ok) return bound;
-      const { callDepthMax } = state.program.limits;
-      if (frame.depth + 1 > callDepthMax)
+      const { callDepthMax } = state.limits;
+      if (move.kind === 'call' && frame.depth + 1 > callDepthMax)
         return err(failure('expansion-limit', `max call depth exceeded: ${callDepthMax}`));
-      return ok(() =>
-        enter(ctx, bound.value.block, sessionFor(move.session, session), {
-          ...NO_LINKS,
-          variables: bound.value.variables,
-          prefix: prefixBelow(bound.value.block, homeAfter(step), frame),
-          lane: frame.lane,
-          join: frame.join,
-          caller: frame.id,
-          returnTo: move.returnTo,
-          depth: frame.depth + 1,
-          recoveryDepth: frame.recoveryDepth,
-        }),
-      );
+      const { block, variables } = bound.value;
+      const next = move.kind === 'fork' ? FRESH : sessionFor(move.session, session);
+      return ok(() => enter(ctx, block, next, placeAfter(ctx, step, move, block, variables)));
     }
     case 'return': {
       const value = fillValue(move.value, lookup);
       if (!value.ok) return err(failure('unresolved', value.error));
       return ok(() => ctx.emit({ kind: 'value-returned', frame: frame.id, value: value.value }));
-    }
-    case 'fork': {
-      // A new lane has no visits yet.
-      const bound = bindTarget(state, move.target, lookup, {}, null);
-      if (!bound.ok) return bound;
-      return ok(() => {
-        const lane = newLaneName(state, frame.lane, move.name);
-        enter(ctx, bound.value.block, FRESH, {
-          ...NO_LINKS,
-          variables: bound.value.variables,
-          prefix: prefixBelow(bound.value.block, lane, frame),
-          lane,
-          join: 'loose',
-          forkedFrom: frame.lane,
-          depth: frame.depth,
-        });
-      });
     }
     case 'fail':
       return err(failure('child-failed', move.message));
@@ -283,6 +224,33 @@ function prepareMove(
   }
 }
 
+function placeAfter(
+  ctx: DecideContext,
+  step: StepState,
+  move: Extract<Transition, { kind: 'goto' | 'call' | 'fork' }>,
+  block: Block,
+  variables: Variables,
+): FramePlacement {
+  const { frame } = step;
+  const { id: caller, lane, join, depth, recoveryDepth } = frame;
+  switch (move.kind) {
+    case 'goto': {
+      const bottom = move.dropCallers ? dropCallers(ctx, frame) : frame;
+      return { ...replacementOf(bottom), prefix: prefixBelow(block, homeAfter(step), bottom), variables };
+    }
+    case 'call': {
+      const prefix = prefixBelow(block, homeAfter(step), frame);
+      const { returnTo } = move;
+      return { variables, prefix, lane, join, caller, returnTo, depth: depth + 1, recoveryDepth };
+    }
+    case 'fork': {
+      const name = newLaneName(ctx.state, lane, move.name);
+      const prefix = prefixBelow(block, name, frame);
+      return { variables, prefix, lane: name, join: 'loose', forkedFrom: lane, depth };
+    }
+  }
+}
+
 /** Numbered by fork. Skips taken names: the eleventh `t` and the first `t1` would collide. */
 function newLaneName({ lanes }: RunState, from: string, name: string): string {
   for (let number = (lanes.get(from)?.forks ?? 0) + 1; ; number++) {
@@ -291,52 +259,54 @@ function newLaneName({ lanes }: RunState, from: string, name: string): string {
   }
 }
 
-function openBelow(
-  ctx: DecideContext,
-  step: StepState,
-  target: Target,
-  join: FrameJoin,
-  part: string | null,
-  given: Variables,
-): Result<null, Failure> {
-  const around = lookupFrom(ctx.state, step.frame, step, ctx.at);
-  const below = prepareBelow(ctx, step, target, join, part, given, around);
-  if (!below.ok) return below;
-  below.value();
-  return ok(null);
+interface Below {
+  readonly target: Target;
+  readonly join: FrameJoin;
+  /** Between the id of the step and those of the new steps. */
+  readonly part?: string;
+  /** Variables that the target does not set. */
+  readonly given?: Variables;
+  /** Recorded before the block is opened. */
+  readonly answer?: Success;
+  /** Number of the round, if the step is a loop. */
+  readonly round?: number;
 }
 
 /** Finds every error before anything is decided. */
-function prepareBelow(
-  ctx: DecideContext,
-  step: StepState,
-  target: Target,
-  join: FrameJoin,
-  part: string | null,
-  given: Variables,
-  around: Lookup,
-): Result<() => void, Failure> {
+export function openBelow(ctx: DecideContext, step: StepState, below: Below): Failure | null {
   const { state } = ctx;
+  const { frame } = step;
+  const { target, join, part = '', given = {}, answer, round } = below;
+  const inRound = round === undefined ? {} : { round };
+  const around =
+    answer === undefined
+      ? lookupFrom(state, frame, step, ctx.at, round === undefined ? null : { loop: step.id, round })
+      : withOutputs(ctx, step, answer);
   const bound = bindTarget(state, target, withVariables(given, around), given, null);
-  if (!bound.ok) return bound;
+  if (!bound.ok) return bound.error;
   const { block, variables } = bound.value;
-  const limit = limitProblem(state, step.frame, block.steps.length);
-  if (limit !== null) return err(limit);
-  const prefix = part === null ? `${step.id}.` : `${step.id}.${part}.`;
-  return ok(() =>
-    // A block that performs the step continues its session.
-    enter(ctx, block, join === 'answer' ? step.frame.nextSession : FRESH, {
-      ...NO_LINKS,
-      variables,
-      prefix,
-      scope: step.frame.id,
-      owner: step.id,
-      join,
-      lane: block.naming === 'path' ? step.frame.lane : `${prefix}${ENTRY_LANE}`,
-      depth: step.frame.depth + 1,
-      recoveryDepth: step.frame.recoveryDepth + (join === 'recover' ? 1 : 0),
-    }),
-  );
+  const limit = limitProblem(state, frame, block.steps.length);
+  if (limit !== null) return limit;
+  if (answer !== undefined) {
+    const { outputs, kept, route, session } = answer;
+    ctx.emit({ kind: 'step-answered', step: step.id, outputs, kept, route, session });
+  }
+  const prefix = part === '' ? `${step.id}.` : `${step.id}.${part}.`;
+  // A block that performs the step continues its session.
+  enter(ctx, block, join === 'answer' ? frame.nextSession : FRESH, {
+    variables,
+    prefix,
+    scope: frame.id,
+    owner: step.id,
+    join,
+    lane: block.naming === 'path' ? frame.lane : `${prefix}${ENTRY_LANE}`,
+    depth: frame.depth + 1,
+    recoveryDepth: frame.recoveryDepth + (join === 'recover' ? 1 : 0),
+    // A check shares the prefix of its round, so that it sees the steps of the round.
+    ...(join === 'check' ? { id: `${prefix}check` } : {}),
+    ...inRound,
+  });
+  return null;
 }
 
 /** What follows a step that a block performs is beside that block. */
@@ -349,8 +319,6 @@ function prefixBelow({ naming }: Block, id: string, { prefix }: FrameState): str
   return naming === 'path' ? `${id}.` : prefix;
 }
 
-type FramePlacement = Omit<FrameSpec, 'id' | 'session'>;
-
 const NO_LINKS = {
   scope: null,
   owner: null,
@@ -362,28 +330,20 @@ const NO_LINKS = {
   recoveryDepth: 0,
 } as const;
 
+type FramePlacement = Omit<FrameSpec, 'id' | 'session' | keyof typeof NO_LINKS> &
+  Partial<Pick<FrameSpec, 'id' | keyof typeof NO_LINKS>>;
+
 /** Takes over lane, owner and caller of the replaced frame. */
 function replacementOf(frame: FrameState): Omit<FramePlacement, 'variables'> {
-  const { prefix, scope, owner, join, caller, returnTo, lane, depth, recoveryDepth } = frame;
-  return {
-    prefix,
-    scope,
-    owner,
-    join,
-    caller,
-    returnTo,
-    lane,
-    forkedFrom: null,
-    replaces: frame.id,
-    depth,
-    recoveryDepth,
-  };
+  const { prefix, scope, owner, join, caller, returnTo, lane, depth, recoveryDepth, round } = frame;
+  const inRound = round === undefined ? {} : { round };
+  return { prefix, scope, owner, join, caller, returnTo, lane, replaces: frame.id, depth, recoveryDepth, ...inRound };
 }
 
 function enter(ctx: DecideContext, block: Block, session: Session, place: FramePlacement): void {
   const lane = ctx.state.lanes.get(place.lane);
   const visit = (lane?.visits ?? 0) + 1;
-  const id = block.naming === 'path' ? place.prefix : `${place.lane}:${visit}`;
+  const id = place.id ?? (block.naming === 'path' ? place.prefix : `${place.lane}:${visit}`);
   // The first lane below a prefix adds no name of its own.
   const home = place.lane === `${place.prefix}${ENTRY_LANE}` ? place.prefix : `${place.lane}.`;
   const steps = block.steps.map((step) => {
@@ -396,7 +356,7 @@ function enter(ctx: DecideContext, block: Block, session: Session, place: FrameP
         return `${home}${step.id}#${(lane?.countById.get(step.id) ?? 0) + 1}`;
     }
   });
-  ctx.emit({ kind: 'frame-opened', frame: { ...place, id, session } });
+  ctx.emit({ kind: 'frame-opened', frame: { ...NO_LINKS, ...place, id, session } });
   ctx.emit({ kind: 'steps-added', frame: id, block: block.name, steps });
 }
 
@@ -423,10 +383,7 @@ function withVariables(given: Variables, around: Lookup): Lookup {
   };
 }
 
-/**
- * `lane`: the lane that enters the block; null for child frames. `passed`: blocks skipped so far because their visit
- * limit is reached.
- */
+/** `lane`: enters the block; null for child frames. `passed`: blocks skipped because their visit limit is reached. */
 function bindTarget(
   state: RunState,
   target: Target,
@@ -453,30 +410,23 @@ function bindTarget(
     if (!value.ok) return err(failure('unresolved', `variable ${name}: ${value.error}`));
     variables[name] = value.value;
   }
-  for (const parameter of block.parameters) {
-    const { name, type } = parameter;
-    const passed = own(variables, name);
-    if (passed !== undefined) {
-      const typed = typeof passed === 'string' ? coerce(passed, type) : checkType(passed, type);
-      if (!typed.ok) return err(failure('unresolved', `variable ${name} of ${block.name}: ${typed.error}`));
-      variables[name] = typed.value;
-    } else if (parameter.fallback !== null) {
+  for (const { name, type, required, fallback } of block.parameters) {
+    let value = own(variables, name);
+    if (value === undefined && fallback !== null) {
       // A default may refer to earlier parameters.
-      const value = fillValue(parameter.fallback, withVariables(variables, lookup));
-      if (!value.ok) return err(failure('unresolved', `variable ${name}: ${value.error}`));
-      const typed = typeof value.value === 'string' ? coerce(value.value, type) : checkType(value.value, type);
+      const filled = fillValue(fallback, withVariables(variables, lookup));
+      if (!filled.ok) return err(failure('unresolved', `variable ${name}: ${filled.error}`));
+      value = filled.value;
+    }
+    if (value !== undefined) {
+      const typed = asType(value, type);
       if (!typed.ok) return err(failure('unresolved', `variable ${name} of ${block.name}: ${typed.error}`));
       variables[name] = typed.value;
-    } else if (parameter.required && !lookup([name]).ok) {
+    } else if (required && !lookup([name]).ok) {
       return err(failure('unresolved', `${block.name} requires the variable ${name}, which was not passed`));
     }
   }
   return ok({ block, variables });
-}
-
-function checkType(value: Json, type: ValueType): Result<Json, string> {
-  const problem = typeError(value, type);
-  return problem === null ? ok(value) : err(problem);
 }
 
 function isVisitLimitReached({ lanes }: RunState, { visits, steps }: Block, lane: string | null): boolean {
@@ -500,7 +450,7 @@ function blockNamed(state: RunState, { block, names }: Target, lookup: Lookup): 
 }
 
 function limitProblem(state: RunState, frame: FrameState, steps: number): Failure | null {
-  const { expansionDepthMax, stepsMax } = state.program.limits;
+  const { expansionDepthMax, stepsMax } = state.limits;
   if (frame.depth + 1 > expansionDepthMax)
     return failure('expansion-limit', `max expansion depth exceeded: ${expansionDepthMax}`);
   if (state.steps.size + steps > stepsMax) return failure('expansion-limit', `max steps exceeded: ${stepsMax}`);
@@ -513,10 +463,6 @@ function sessionFor(policy: 'resume' | 'fresh' | 'fork', now: Session): Session 
   return policy === 'fork' ? { kind: 'fork', id: now.id } : now;
 }
 
-function blockOf(state: RunState, name: string): Block {
-  return present(state.program.blocks[name], `no block ${name} in this program`);
-}
-
 /** Lookup that includes the outputs of the step's own answer. */
 function withOutputs(ctx: DecideContext, step: StepState, answer: Success): Lookup {
   const around = lookupFrom(ctx.state, step.frame, step, ctx.at);
@@ -524,7 +470,7 @@ function withOutputs(ctx: DecideContext, step: StepState, answer: Success): Look
     const [name, word, field = ''] = path;
     if (name !== step.definition.id || word !== 'outputs') return around(path);
     const value = own(answer.outputs, field);
-    if (value === undefined || answer.kept.includes(field)) return around(path);
+    if (value === undefined || answer.kept.some((name) => name.split('.', 1)[0] === field)) return around(path);
     return lookupIn(value, path.slice(2));
   };
 }

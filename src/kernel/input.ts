@@ -1,51 +1,44 @@
 // Inputs of the kernel: facts, named in the past tense. The journal records the time of each (K1).
 
+import type { JsonMap } from '../base/json.ts';
 import type { Outcome, Progress } from '../ir/effect.ts';
 import type { Outputs } from '../ir/output.ts';
-import type { Allowance, RunRequest } from '../ir/program.ts';
-import type { JsonMap } from '../base/json.ts';
+import type { Allowance, Limits, RunRequest } from '../ir/program.ts';
 
-export type Input =
-  | { readonly kind: 'run-requested'; readonly request: RunRequest; readonly programHash: string }
-  /** An engine resumed the run. `allowance`: absent limits are unchanged. */
-  | { readonly kind: 'run-resumed'; readonly retryFailed: boolean; readonly allowance: Partial<Allowance> | null }
-  | { readonly kind: 'effect-finished'; readonly effect: string; readonly outcome: Outcome }
-  | { readonly kind: 'effect-progressed'; readonly effect: string; readonly progress: Progress }
-  | { readonly kind: 'deadline-passed'; readonly timer: string }
+export type Input = Readonly<
+  | { kind: 'run-requested'; request: RunRequest; programHash: string }
+  /** An engine resumed the run. `allowance` and `limits`: absent ones are unchanged. */
+  | { kind: 'run-resumed'; retryFailed: boolean; allowance: Partial<Allowance> | null; limits?: Partial<Limits> }
+  | { kind: 'effect-finished'; effect: string; outcome: Outcome }
+  | { kind: 'effect-progressed'; effect: string; progress: Progress }
+  | { kind: 'deadline-passed'; timer: string }
   /** An agent reports that it has finished a step. `checkReport` decides whether that is valid. */
-  | {
-      readonly kind: 'step-reported';
-      readonly step: string;
-      readonly outputs: Outputs;
-      readonly notes: string | null;
-      readonly message: string | null;
-    }
-  | { readonly kind: 'event-emitted'; readonly event: EmittedEvent }
-  /** A waiting step received an event. It never receives an earlier one again. */
-  | {
-      readonly kind: 'event-received';
-      readonly step: string;
-      readonly event: number;
-      /** Id of the request, the same if it is repeated with the next engine; null if unknown. */
-      readonly asking: string | null;
-      /** The attempt that received it; the next attempt does not have it. Default: the current attempt. */
-      readonly attempt?: number;
-    }
-  /** Something waits for a gate, on behalf of `step`. */
-  | { readonly kind: 'gate-asked'; readonly gate: string; readonly step: string; readonly prompt: string | null }
+  | { kind: 'step-reported'; step: string; outputs: Outputs; notes: string | null; message: string | null }
+  /** An agent reported a running step, and was told why the report is not valid. */
+  | { kind: 'report-refused'; step: string; reason: string }
+  | { kind: 'event-emitted'; event: EmittedEvent }
+  /**
+   * A waiting step received an event. It never receives an earlier one again. `asking`: id of the request, the same if
+   * the next engine repeats it; null if unknown. `attempt`: the one that received it, by default the current one; the
+   * next attempt does not have the event.
+   */
+  | { kind: 'event-received'; step: string; event: number; asking: string | null; attempt?: number }
+  /** Something waits for a gate, on behalf of `step`. `approvers`: only these may decide; absent: any person. */
+  | { kind: 'gate-asked'; gate: string; step: string; prompt: string | null; approvers?: readonly string[] }
   /** The wait on behalf of the step has ended. */
-  | { readonly kind: 'gate-expired'; readonly gate: string; readonly step: string }
-  | {
-      readonly kind: 'gate-decided';
-      readonly gate: string;
-      readonly verdict: GateVerdict;
-      /** Id of the message, so that a repeated message takes effect once; null if it has none. */
-      readonly message: string | null;
-    }
+  | { kind: 'gate-expired'; gate: string; step: string }
+  /**
+   * `message`: its id, so that a repeated message takes effect once; null if it has none. `asking`: the one that was
+   * decided, 0 before the gate was asked; absent: the present one.
+   */
+  | { kind: 'gate-decided'; gate: string; verdict: GateVerdict; message: string | null; asking?: number }
+  /** A message that would have decided a gate was refused. `message`: the warning, one for each cause. */
+  | { kind: 'verdict-refused'; message: string }
   /** A step that waited for a gate or an event was woken because the run is ending. */
-  | { readonly kind: 'wait-released'; readonly step: string }
-  | { readonly kind: 'stop-requested'; readonly by: string; readonly force: boolean }
-  | { readonly kind: 'pause-requested'; readonly reason: string };
+  | { kind: 'wait-released'; step: string }
+  | { kind: 'stop-requested'; by: string; force: boolean }
+  | { kind: 'pause-requested'; reason: string }
+>;
 
 export interface EmittedEvent {
   /** Id of the message, so that a repeated message takes effect once. */
@@ -61,4 +54,11 @@ export interface GateVerdict {
   readonly notes: string | null;
   /** The answer to a question; null if none was given. */
   readonly answer: string | null;
+  /** Absent in journals of earlier versions. */
+  readonly proof?: VerdictProof;
 }
+
+/** What shows who decided: the key of a person, their signature, or the session of an agent. `time`: as signed. */
+export type VerdictProof = Readonly<
+  { kind: 'key'; time: string } | { kind: 'signature'; time: string; signature: string } | { kind: 'agent' }
+>;

@@ -2,14 +2,14 @@
 // that settling a step touches only those (K6). A need on a step below one that has not grown is unresolved. It is
 // stored at that step, and resolved when the needed step appears or the growth ends.
 
-import type { IdTree } from './id-tree.ts';
-import { descend, matches } from './id-tree.ts';
-import type { UnresolvedNeed, RunState, StepState } from './state.ts';
-import { needsAgent } from './state.ts';
+import { descend, getOrAdd, type IdTree, matches } from './collections.ts';
+import { needsAgent, type RunState, type StepState, type UnresolvedNeed } from './state.ts';
 
 /** Counts the open needs of a step. Adds it to the agenda if there are none. */
 export function registerNeeds(state: RunState, waiter: StepState): void {
-  for (const need of waiter.definition.needs) registerNeed(state, waiter, need);
+  for (const need of waiter.definition.needs) {
+    registerPath(state, waiter.frame.node, { waiter, segments: need.split('.'), isPattern: need.includes('*') });
+  }
   updateReadiness(state, waiter);
 }
 
@@ -30,11 +30,13 @@ export function settleStep(state: RunState, step: StepState, settlement: 'met' |
 export function markGrown(state: RunState, step: StepState): void {
   if (step.grown) return;
   step.grown = true;
-  for (const { waiter, segments, isPattern, resolved } of step.unresolvedNeeds.splice(0)) {
-    if (resolved) continue;
-    waiter.unmet -= 1;
-    registerPath(state, waiter, nodeOf(step), segments, isPattern);
-    updateReadiness(state, waiter);
+  const { id, frame } = step;
+  const node = descend(frame.node, `${id.slice(frame.prefix.length)}.`);
+  for (const need of step.unresolvedNeeds.splice(0)) {
+    if (need.resolved) continue;
+    need.waiter.unmet -= 1;
+    registerPath(state, node, need);
+    updateReadiness(state, need.waiter);
   }
 }
 
@@ -57,92 +59,56 @@ export function resolveNeeds(state: RunState, step: StepState): void {
   state.unresolvedById.delete(step.id);
 }
 
-function registerNeed(state: RunState, waiter: StepState, need: string): void {
-  registerPath(state, waiter, waiter.frame.node, need.split('.'), need.includes('*'));
-}
-
-function nodeOf({ id, frame }: StepState): IdTree<StepState> {
-  return descend(frame.node, `${id.slice(frame.prefix.length)}.`);
-}
+type NeededPath = Omit<UnresolvedNeed, 'resolved'>;
 
 /** A pattern without matches is met. A name that can no longer appear is unresolvable. */
-function registerPath(
-  state: RunState,
-  waiter: StepState,
-  node: IdTree<StepState>,
-  segments: readonly string[],
-  isPattern: boolean,
-): void {
-  const found = registerBelow(state, waiter, node, segments, isPattern);
-  if (found > 0 || isPattern) return;
-  if (waiter.status === 'pending') state.agenda.unresolvable.add(waiter);
+function registerPath(state: RunState, node: IdTree<StepState>, need: NeededPath): void {
+  const found = registerBelow(state, node, need);
+  if (found > 0 || need.isPattern) return;
+  if (need.waiter.status === 'pending') state.agenda.unresolvable.add(need.waiter);
 }
 
-/**
- * Registers a wait for every matching step, and for every step below which a match may appear. Returns their number.
- */
-function registerBelow(
-  state: RunState,
-  waiter: StepState,
-  node: IdTree<StepState>,
-  segments: readonly string[],
-  isPattern: boolean,
-): number {
-  const [first, ...rest] = segments;
+/** Registers a wait for every match, and for every step below which one may appear. Returns their number. */
+function registerBelow(state: RunState, node: IdTree<StepState>, need: NeededPath): number {
+  const { waiter, isPattern } = need;
+  const [first, ...rest] = need.segments;
   if (first === undefined) return 0;
   let found = 0;
   for (const next of matches(node, first)) {
     const step = next.value;
     if (rest.length > 0 && step !== null && !step.grown) {
       found += 1;
-      addUnresolved(state, waiter, step, rest, isPattern);
+      addUnresolved(state, step, { waiter, segments: rest, isPattern, resolved: false });
     } else if (rest.length > 0) {
-      found += registerBelow(state, waiter, next, rest, isPattern);
-    } else if (step === null) {
-      // A prefix that is not a step (`each.0`) means all steps below it.
-      found += registerAllBelow(state, waiter, next);
-    } else if (step !== waiter) {
-      found += 1;
-      registerStep(state, waiter, step);
+      found += registerBelow(state, next, { waiter, segments: rest, isPattern });
+    } else {
+      found += registerStep(state, waiter, next);
     }
   }
   return found;
 }
 
-function addUnresolved(
-  state: RunState,
-  waiter: StepState,
-  above: StepState,
-  segments: readonly string[],
-  isPattern: boolean,
-): void {
-  const need: UnresolvedNeed = { waiter, segments, isPattern, resolved: false };
-  waiter.unmet += 1;
+function addUnresolved(state: RunState, above: StepState, need: UnresolvedNeed): void {
+  need.waiter.unmet += 1;
   above.unresolvedNeeds.push(need);
-  if (isPattern) return;
-  const id = [above.id, ...segments].join('.');
-  const others = state.unresolvedById.get(id);
-  if (others === undefined) state.unresolvedById.set(id, [need]);
-  else others.push(need);
+  if (need.isPattern) return;
+  getOrAdd(state.unresolvedById, [above.id, ...need.segments].join('.'), () => []).push(need);
 }
 
-function registerAllBelow(state: RunState, waiter: StepState, node: IdTree<StepState>): number {
-  let found = 0;
-  for (const next of node.below.values()) {
-    if (next.value === null) found += registerAllBelow(state, waiter, next);
-    else if (next.value !== waiter) {
-      found += 1;
-      registerStep(state, waiter, next.value);
-    }
+/** A prefix that is not a step (`each.0`) means all steps below it. Returns the number of steps. */
+function registerStep(state: RunState, waiter: StepState, { value: step, below }: IdTree<StepState>): number {
+  if (step === waiter) return 0;
+  if (step === null) {
+    let found = 0;
+    for (const next of below.values()) found += registerStep(state, waiter, next);
+    return found;
   }
-  return found;
-}
-
-function registerStep(state: RunState, waiter: StepState, step: StepState): void {
   if (step.settlement === 'broken') block(state, waiter);
-  if (step.settlement !== 'open') return;
-  waiter.unmet += 1;
-  step.waiters.push(waiter);
+  if (step.settlement === 'open') {
+    waiter.unmet += 1;
+    step.waiters.push(waiter);
+  }
+  return 1;
 }
 
 function block(state: RunState, waiter: StepState): void {

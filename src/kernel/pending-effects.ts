@@ -1,12 +1,14 @@
 // Effects without an outcome yet, and what drivers must be asked to do about them. Recovery is asking for them again.
 
-import { assert, present } from '../base/assert.ts';
+import { assert } from '../base/errors.ts';
 import type { Dialog, Effect } from '../ir/effect.ts';
+import { infoOf } from './agents.ts';
 import type { Decision, StopReason } from './decision.ts';
 import { gateRequestOf } from './gates.ts';
+import type { GateVerdict } from './input.ts';
 import { variablesFor } from './scope.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
-import { agentEffectId, CLEANUP_STEP, effectId, retryTimer, stepOf, timeoutTimer } from './state.ts';
+import { agentEffectId, CLEANUP_STEP, effectId, retryTimer, roundTimer, stepOf, timeoutTimer } from './state.ts';
 
 /** Grace period for agents that are killed with the run. */
 const CLOSING_GRACE_MS = 10_000;
@@ -17,27 +19,19 @@ export function pendingEffects(state: RunState): readonly Effect[] {
   const ofSteps = [...state.inFlight.values()]
     .filter(({ effect }) => effect?.kind !== 'gate')
     .map((step) => effectOf(state, step));
-  return [...ofAgents, ...ofSteps, ...(state.cleanup === null ? [] : [cleanupEffect(state)])];
+  return [...ofAgents, ...ofSteps, ...cleanupEffects(state)];
 }
 
 /** What a durable decision asks of a driver. */
-export type DriverRequest =
-  | { readonly kind: 'start'; readonly effect: Effect }
-  | {
-      readonly kind: 'stop';
-      readonly effect: string;
-      readonly how: { readonly force: boolean; readonly why: StopReason };
-    }
-  | { readonly kind: 'conclude'; readonly effect: string }
-  | { readonly kind: 'decide'; readonly effect: string; readonly verdict: DialogDecision };
+export type DriverRequest = Readonly<
+  | { kind: 'start'; effect: Effect }
+  | { kind: 'stop'; effect: string; how: { readonly force: boolean; readonly why: StopReason } }
+  | { kind: 'conclude'; effect: string }
+  | { kind: 'decide'; effect: string; verdict: DialogDecision }
+>;
 
 /** A person's decision about a dialog. */
-export interface DialogDecision {
-  readonly dialog: Dialog;
-  readonly approved: boolean;
-  readonly answer: string | null;
-  readonly notes: string | null;
-}
+type DialogDecision = Readonly<{ dialog: Dialog }> & Pick<GateVerdict, 'approved' | 'answer' | 'notes'>;
 
 export function requestsOf(state: RunState, decision: Decision): readonly DriverRequest[] {
   switch (decision.kind) {
@@ -45,7 +39,7 @@ export function requestsOf(state: RunState, decision: Decision): readonly Driver
       const step = stepOf(state, decision.step);
       // Several records become durable together, so a later one may already have changed the step.
       if (step.effect === null || step.effect.kind === 'gate' || step.attempt !== decision.attempt) return [];
-      return [{ kind: 'start', effect: effectOf(state, step) }];
+      return [start(effectOf(state, step))];
     }
     case 'steps-stopping':
       return decision.steps.map((id) => ({
@@ -65,17 +59,17 @@ export function requestsOf(state: RunState, decision: Decision): readonly Driver
         dialogRequests(state, state.steps.get(requester)),
       );
     case 'agent-opened':
-      return agentRequests(state, [decision.agent.name], 'active');
+      return agentEffects(state, [decision.agent.name], 'active').map(start);
     case 'agent-reviving':
-      return agentRequests(state, [decision.agent], 'opening');
+      return agentEffects(state, [decision.agent], 'opening').map(start);
     case 'agents-closing':
-      return agentRequests(state, decision.agents, 'closing');
+      return agentEffects(state, decision.agents, 'closing').map(start);
     case 'agents-hastened':
       return (['opening', 'closing'] as const).flatMap((status) =>
-        agentRequests(state, decision.agents, status).map(forceStop),
+        agentEffects(state, decision.agents, status).map(forceStop),
       );
     case 'cleanup-started':
-      return state.cleanup === null ? [] : [{ kind: 'start', effect: cleanupEffect(state) }];
+      return cleanupEffects(state).map(start);
     case 'cleanup-stopping':
       return [cleanupStop(state, decision.force)];
     default:
@@ -89,6 +83,8 @@ export function timersOf(state: RunState, decision: Decision): readonly string[]
       return decision.timeoutAt === null ? [] : [timeoutTimer(decision.step, decision.attempt)];
     case 'step-failed-once':
       return [retryTimer(decision.step)];
+    case 'round-delayed':
+      return [roundTimer(decision.step)];
     case 'run-ending':
       return decision.drainUntil === null ? [] : ['drain'];
     case 'cleanup-started':
@@ -138,21 +134,17 @@ function effectOf(state: RunState, step: StepState): Effect {
 }
 
 /** A later decision of the same record may have changed the agent, and then makes its own request. */
-function agentRequests(
-  state: RunState,
-  names: readonly string[],
-  status: AgentState['status'],
-): readonly { readonly kind: 'start'; readonly effect: Effect }[] {
+function agentEffects(state: RunState, names: readonly string[], status: AgentState['status']): readonly Effect[] {
   return names.flatMap((name) => {
     const agent = state.agents.get(name);
     const id = agent?.status === status ? agentEffectId(agent) : null;
-    return agent === undefined || id === null ? [] : [{ kind: 'start' as const, effect: agentEffect(id, agent) }];
+    return agent === undefined || id === null ? [] : [agentEffect(id, agent)];
   });
 }
 
 /** The agent's own effect, according to its status. */
 function agentEffect(id: string, agent: AgentState): Effect {
-  const { name, adapter, spawn } = present(agent.info, `agent ${agent.name} was never started`);
+  const { name, adapter, spawn } = infoOf(agent);
   const spec: Effect['spec'] =
     agent.status === 'opening'
       ? spawn
@@ -170,27 +162,23 @@ function agentEffect(id: string, agent: AgentState): Effect {
   };
 }
 
-function forceStop({ effect }: { readonly effect: Effect }): DriverRequest {
-  return { kind: 'stop', effect: effect.id, how: { force: true, why: 'run-ending' } };
+function start(effect: Effect): DriverRequest {
+  return { kind: 'start', effect };
 }
 
-function cleanupStop(state: RunState, force: boolean): DriverRequest {
-  return {
-    kind: 'stop',
-    effect: effectId(CLEANUP_STEP, state.cleanups),
-    how: { force, why: force ? 'run-ending' : 'timeout' },
-  };
+function forceStop({ id }: Effect): DriverRequest {
+  return { kind: 'stop', effect: id, how: { force: true, why: 'run-ending' } };
 }
 
-function cleanupEffect(state: RunState): Effect {
-  assert(state.cleanup !== null, 'no cleanup is running');
-  return {
-    id: effectId(CLEANUP_STEP, state.cleanups),
-    step: CLEANUP_STEP,
-    attempt: state.cleanups,
-    spec: state.cleanup.effect,
-    session: { kind: 'fresh' },
-    lane: 'main',
-    variables: state.request?.variables ?? {},
-  };
+function cleanupStop({ cleanups }: RunState, force: boolean): DriverRequest {
+  const why = force ? 'run-ending' : 'timeout';
+  return { kind: 'stop', effect: effectId(CLEANUP_STEP, cleanups), how: { force, why } };
+}
+
+function cleanupEffects({ cleanup, cleanups, request }: RunState): readonly Effect[] {
+  if (cleanup === null) return [];
+  const id = effectId(CLEANUP_STEP, cleanups);
+  const variables = request?.variables ?? {};
+  const session = { kind: 'fresh' } as const;
+  return [{ id, step: CLEANUP_STEP, attempt: cleanups, spec: cleanup.effect, session, lane: 'main', variables }];
 }

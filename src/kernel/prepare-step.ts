@@ -1,37 +1,25 @@
 // Prepares a ready step: fills every placeholder of its effect, or says why it cannot start.
 
-import type { Json } from '../base/json.ts';
-import { readJsonText } from '../base/json-text.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
+import { err, ok, type Result } from '../base/errors.ts';
+import { type Json, readJsonText } from '../base/json.ts';
 import { parseDuration } from '../base/time.ts';
-import type { EffectSpec } from '../ir/effect.ts';
-import type { Failure } from '../ir/failure.ts';
-import { failure } from '../ir/failure.ts';
-import type { Each } from '../ir/program.ts';
-import type { FilledText, Lookup, Text } from '../ir/text.ts';
-import { fillString, fillValue, storedOutputOf } from '../ir/text.ts';
-import { fillEffect } from './fill.ts';
-import { lookupFrom, describeShape } from './scope.ts';
-import type { StepState } from './state.ts';
-import type { DecideContext } from './decide-context.ts';
-
-export interface PreparedStep {
-  readonly effect: EffectSpec<FilledText> | null;
-  readonly agent: string | null;
-  readonly timeoutAt: number | null;
-  readonly items: readonly Json[] | null;
-  readonly width: number | null;
-}
+import type { CommandSpec, EffectSpec } from '../ir/effect.ts';
+import { failure, type Failure } from '../ir/failure.ts';
+import type { Allowance, Each } from '../ir/program.ts';
+import type { FilledText, Lookup, Text, ValueTemplate } from '../ir/text.ts';
+import { fillString, fillText, fillValue, storedOutputOf } from '../ir/text.ts';
+import type { PreparedStep } from './decision.ts';
+import { describeShape, lookupFrom } from './scope.ts';
+import type { DecideContext, RunState, StepState } from './state.ts';
 
 export function prepareStep(ctx: DecideContext, step: StepState): Result<PreparedStep, Failure> {
   const { definition } = step;
   const lookup = lookupFrom(ctx.state, step.frame, step, ctx.at);
   // Only effects have an agent and a timeout; child frames have neither.
-  const asks = definition.act.kind === 'effect';
-  const agent = definition.agent === null || !asks ? ok(null) : fillString(definition.agent, lookup);
+  const hasEffect = definition.act.kind === 'effect';
+  const agent = definition.agent === null || !hasEffect ? ok(null) : fillString(definition.agent, lookup);
   if (!agent.ok) return unresolved(agent.error);
-  const timeoutAt = definition.timeout === null || !asks ? ok(null) : deadline(ctx, definition.timeout, lookup);
+  const timeoutAt = definition.timeout === null || !hasEffect ? ok(null) : deadline(ctx, definition.timeout, lookup);
   if (!timeoutAt.ok) return unresolved(timeoutAt.error);
   const rest = { agent: agent.value, timeoutAt: timeoutAt.value, effect: null, items: null, width: null };
   switch (definition.act.kind) {
@@ -44,13 +32,17 @@ export function prepareStep(ctx: DecideContext, step: StepState): Result<Prepare
       const name = rest.agent ?? agentOf(effect.value);
       if (name === '') return unresolved('agent: its name is empty');
       if (effect.value.kind === 'prompt' && effect.value.prompt === '') return unresolved('prompt: it is empty');
-      return ok({ ...rest, effect: withReprompt(ctx, step, effect.value), agent: name });
+      return ok({ ...rest, effect: withReprompt(ctx.state, step, effect.value), agent: name });
     }
     case 'each': {
       const width = concurrencyOf(definition.act, lookup);
       if (!width.ok) return unresolved(width.error);
       const items = itemsOf(definition.act, lookup);
       return items.ok ? ok({ ...rest, width: width.value, ...items.value }) : items;
+    }
+    case 'loop': {
+      const rounds = countOf(definition.act.roundsMax, 'max_rounds', lookup);
+      return rounds.ok ? ok({ ...rest, rounds: rounds.value }) : unresolved(rounds.error);
     }
   }
 }
@@ -59,13 +51,10 @@ export function prepareStep(ctx: DecideContext, step: StepState): Result<Prepare
  * In the session of the previous attempt the reprompt is enough. In a fresh session it follows the whole prompt. A step
  * inside a block that performs another step uses that step's reprompt.
  */
-function withReprompt(
-  { state }: DecideContext,
-  { reprompt: own, frame }: StepState,
-  effect: EffectSpec<FilledText>,
-): EffectSpec<FilledText> {
+function withReprompt(state: RunState, step: StepState, effect: EffectSpec<FilledText>): EffectSpec<FilledText> {
+  const { frame } = step;
   const performed = frame.join === 'answer' ? state.steps.get(frame.owner ?? '') : undefined;
-  const reprompt = own ?? performed?.reprompt ?? null;
+  const reprompt = step.reprompt ?? performed?.reprompt ?? null;
   if (reprompt === null || effect.kind !== 'turn') return effect;
   if (frame.nextSession.kind === 'resume') return { ...effect, prompt: reprompt };
   const prompt = typeof effect.prompt === 'string' ? [effect.prompt] : effect.prompt;
@@ -99,13 +88,16 @@ function concurrencyOf(each: Each, lookup: Lookup): Result<number | null, string
   if (parallel.value === false || parallel.value === 'false') return ok(1);
   if (parallel.value !== true && parallel.value !== 'true')
     return err(`parallel: expected true or false, got ${JSON.stringify(parallel.value)}`);
-  if (each.width === null) return ok(null);
-  const width = fillValue(each.width, lookup);
-  if (!width.ok) return err(`max_concurrent: ${width.error}`);
-  const number = typeof width.value === 'string' ? Number(width.value.trim() || Number.NaN) : width.value;
+  return each.width === null ? ok(null) : countOf(each.width, 'max_concurrent', lookup);
+}
+
+function countOf(template: ValueTemplate, label: string, lookup: Lookup): Result<number, string> {
+  const filled = fillValue(template, lookup);
+  if (!filled.ok) return err(`${label}: ${filled.error}`);
+  const number = typeof filled.value === 'string' ? Number(filled.value.trim() || Number.NaN) : filled.value;
   return Number.isSafeInteger(number) && Number(number) > 0
     ? ok(Number(number))
-    : err(`max_concurrent: expected a number from 1, got ${JSON.stringify(width.value)}`);
+    : err(`${label}: expected a number from 1, got ${JSON.stringify(filled.value)}`);
 }
 
 function unresolved(message: string): Result<never, Failure> {
@@ -126,4 +118,109 @@ function deadline(ctx: DecideContext, timeout: Text, lookup: Lookup): Result<num
   return ms === null
     ? err(`timeout: ${JSON.stringify(text.value)} is not a duration (write 30s, 5m, 2h)`)
     : ok(ctx.at + ms);
+}
+
+/** Fills the placeholders of an effect. */
+function fillEffect(effect: EffectSpec<Text>, lookup: Lookup): Result<EffectSpec<FilledText>, string> {
+  const fill = new Filler(lookup);
+  switch (effect.kind) {
+    case 'command':
+      return fillCommand(effect, lookup);
+    case 'turn': {
+      const { adapter, cwd, model, effort } = effect;
+      const prompt = fill.text(effect.prompt);
+      return fill.result({ ...effect, prompt, ...fill.strings({ adapter, cwd, model, effort }) });
+    }
+    case 'spawn': {
+      const { agent, adapter, cwd, resumeSession, args } = effect;
+      const strings = fill.strings({ agent, adapter, cwd, resumeSession, args });
+      return fill.result({ ...effect, ...strings, env: fill.env(effect.env) });
+    }
+    case 'prompt':
+      return fill.result({ ...effect, agent: fill.string(effect.agent, 'agent'), prompt: fill.text(effect.prompt) });
+    case 'kill':
+      return fill.result({ ...effect, agent: fill.string(effect.agent, 'agent') });
+    case 'read':
+      return fill.result({ ...effect, path: fill.string(effect.path) });
+    case 'gate': {
+      const { moreApprovers, ...gate } = effect;
+      const more = moreApprovers === undefined ? [] : fill.string(moreApprovers).split('\n').filter(Boolean);
+      const approvers = more.length === 0 ? gate.approvers : [...(gate.approvers ?? []), ...more];
+      return fill.result({ ...gate, approvers, gate: fill.string(gate.gate), prompt: fill.text(gate.prompt) });
+    }
+    case 'git':
+    case 'inspect':
+    case 'attend':
+      return ok(effect);
+  }
+}
+
+export function fillCommand(command: CommandSpec<Text>, lookup: Lookup): Result<CommandSpec<FilledText>, string> {
+  const fill = new Filler(lookup);
+  return fill.result({
+    ...command,
+    script: fill.text(command.script),
+    cwd: command.cwd === null ? null : fill.string(command.cwd, 'workdir'),
+    env: fill.env(command.env),
+    captures: command.captures.map((capture) => {
+      const { name, from } = capture;
+      if (from.kind !== 'file') return { ...capture, from };
+      return { ...capture, from: { kind: from.kind, path: fill.string(from.path, `output ${name}`) } };
+    }),
+  });
+}
+
+type Filled<T> = { readonly [K in keyof T]: null extends T[K] ? string | null : string };
+
+/** Fills the texts of one effect. The first error, with the label of its text, is the result. */
+class Filler {
+  readonly #lookup: Lookup;
+  #error: string | null = null;
+
+  constructor(lookup: Lookup) {
+    this.#lookup = lookup;
+  }
+
+  result<T>(filled: T): Result<T, string> {
+    return this.#error === null ? ok(filled) : err(this.#error);
+  }
+
+  text(text: Text, label = ''): FilledText {
+    return this.#value(fillText(text, this.#lookup), label);
+  }
+
+  /** Must become a plain string. */
+  string(text: Text, label = ''): string {
+    return this.#value(fillString(text, this.#lookup), label);
+  }
+
+  strings<T extends Readonly<Record<string, Text | null>>>(texts: T): Filled<T> {
+    const filled = Object.entries(texts).map(([name, text]) => [name, text === null ? null : this.string(text, name)]);
+    return Object.fromEntries(filled) as Filled<T>;
+  }
+
+  env(env: Readonly<Record<string, Text>>): Readonly<Record<string, FilledText>> {
+    const filled = Object.entries(env).map(([name, text]) => [name, this.text(text, `env ${name}`)] as const);
+    return Object.fromEntries(filled);
+  }
+
+  #value<T>(filled: Result<T, string>, label: string): T | string {
+    if (filled.ok) return filled.value;
+    this.#error ??= label === '' ? filled.error : `${label}: ${filled.error}`;
+    return '';
+  }
+}
+
+export type ExhaustedLimit = Readonly<{ what: Exclude<keyof Allowance, 'agents'>; message: string }>;
+
+/** The limit that stops new steps from starting until someone raises it; null if none is reached. */
+export function exhaustedLimit({ allowance, cost, transitions }: RunState): ExhaustedLimit | null {
+  const { usd, tokens, transitions: transitionsMax } = allowance;
+  if (usd !== null && cost.usd >= usd)
+    return { what: 'usd', message: `the budget of $${usd} is spent ($${cost.usd.toFixed(2)})` };
+  if (tokens !== null && cost.tokens >= tokens)
+    return { what: 'tokens', message: `the budget of ${tokens} tokens is spent (${cost.tokens})` };
+  if (transitionsMax !== null && transitions >= transitionsMax)
+    return { what: 'transitions', message: `the limit of ${transitionsMax} transitions is reached` };
+  return null;
 }

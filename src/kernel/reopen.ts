@@ -5,7 +5,7 @@
 import { canGrow } from '../ir/program.ts';
 import { registerNeeds } from './needs.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
-import { effectId, frameOf, isAwaited, stepOf, timeoutTimer } from './state.ts';
+import { effectId, failsOwner, frameAround, holderOf, isAwaited, stepOf, timeoutTimer } from './state.ts';
 
 export function reopen(state: RunState, ids: readonly string[]): void {
   state.phase = 'running';
@@ -19,24 +19,31 @@ export function reopen(state: RunState, ids: readonly string[]): void {
   // Recoveries of a step that is retried stay as they ended.
   const steps = ids.map((id) => stepOf(state, id)).filter(({ frame }) => !frame.abandoned);
   for (const { frame } of steps.filter(({ status }) => status === 'failed')) forgetFailure(state, frame);
-  for (const step of steps) reopenStep(step);
-  for (const step of state.inFlight.values()) if (step.stopping === 'run-ending') interrupt(step);
+  for (const step of steps) {
+    if (step.failure?.kind === 'gate-rejected') forgetVerdict(state, step);
+    reopenStep(step);
+  }
+  for (const step of state.inFlight.values()) {
+    if (step.stopping !== 'run-ending') continue;
+    // Its process may still run. A later failure does not count as the step's own.
+    step.stopping = null;
+    step.interrupted = true;
+  }
   reopenFrames(state);
   reindex(state);
 }
 
 /** The failure will be retried, so the frames that failed with it are no longer failing. */
 function forgetFailure(state: RunState, frame: FrameState): void {
-  for (let now: FrameState | null = frame; now !== null; ) {
-    now.failing = false;
-    now = now.caller !== null ? frameOf(state, now.caller) : now.owner !== null ? stepOf(state, now.owner).frame : null;
-  }
+  for (let now: FrameState | null = frame; now !== null; now = frameAround(state, now)) now.failing = false;
 }
 
-/** A stop was requested and its process may still run. A later failure does not count as the step's own. */
-function interrupt(step: StepState): void {
-  step.stopping = null;
-  step.interrupted = true;
+/** The step asks again. Other requests keep their verdict. */
+function forgetVerdict({ gates }: RunState, { id, gate: name }: StepState): void {
+  const gate = gates.get(name ?? '');
+  if (gate === undefined) return;
+  gate.requests.delete(id);
+  gate.verdict = null;
 }
 
 /** A step that had child frames waits for them again; any other starts another attempt. */
@@ -44,15 +51,15 @@ function reopenStep(step: StepState): void {
   const { act } = step.definition;
   // The list may have changed; named iterations are matched by name.
   if (act.kind === 'each' && act.key !== null) step.items = step.names = null;
-  const waitsBelow =
-    act.kind === 'each'
-      ? step.items !== null
-      : step.children.some(
-          ({ join, closed, abandoned }) => join === 'wait' || (join === 'answer' && !closed && !abandoned),
-        );
+  // A loop that was not over may go on for as long again.
+  if (step.failure?.kind === 'rounds-exhausted') step.roundsAllowed += step.roundsMax;
+  const isAwaitedBelow = ({ join, closed, abandoned }: FrameState): boolean =>
+    failsOwner({ join }) || (join === 'answer' && !closed && !abandoned);
+  const waitsBelow = act.kind === 'each' ? step.items !== null : step.children.some(isAwaitedBelow);
   step.status = waitsBelow ? 'running' : 'pending';
   step.settlement = 'open';
-  step.grown = step.items === null ? waitsBelow || !canGrow(step.definition) : step.blocks === step.items.length;
+  const isGrown = (act.kind !== 'loop' && waitsBelow) || !canGrow(step.definition);
+  step.grown = step.items === null ? isGrown : step.blocks === step.items.length;
   step.failures = 0;
   step.failure = null;
   step.skipped = null;
@@ -64,11 +71,11 @@ function reopenStep(step: StepState): void {
 function abandonRecoveries(state: RunState, again: ReadonlySet<string>): void {
   for (const frame of state.frames.values()) {
     const owner = frame.owner === null ? null : stepOf(state, frame.owner);
-    const above = frame.caller === null ? owner?.frame : frameOf(state, frame.caller);
-    const isTriedAgain = owner !== null && again.has(owner.id);
     const superseded =
-      isTriedAgain && (frame.join === 'recover' || (frame.join === 'answer' && owner.status === 'failed'));
-    if (!superseded && above?.abandoned !== true) continue;
+      owner !== null &&
+      again.has(owner.id) &&
+      (frame.join === 'recover' || (frame.join === 'answer' && owner.status === 'failed'));
+    if (!superseded && frameAround(state, frame)?.abandoned !== true) continue;
     frame.abandoned = true;
     frame.closed = true;
     for (const step of frame.steps) {
@@ -92,8 +99,8 @@ function reopenFrames(state: RunState): void {
     }
     frame.closed = false;
     state.openFrames += 1;
-    if (frame.caller !== null) holding.add(frameOf(state, frame.caller));
-    else if (frame.owner !== null && frame.join === 'inline') holding.add(stepOf(state, frame.owner).frame);
+    const holder = holderOf(state, frame);
+    if (holder !== null) holding.add(holder);
   }
 }
 
@@ -115,12 +122,11 @@ function reindex(state: RunState): void {
     step.unresolvedNeeds.length = 0;
     step.queuedFor = null;
     step.openChildren = step.children.filter((child) => isAwaited(child) && !child.closed).length;
-    step.childFailed = step.children.some(({ join, closed, failing }) => join === 'wait' && closed && failing);
+    step.childFailed = step.children.some((child) => failsOwner(child) && child.closed && child.failing);
   }
   for (const frame of state.frames.values()) {
-    if (frame.closed) continue;
-    if (frame.caller !== null) frameOf(state, frame.caller).open += 1;
-    else if (frame.owner !== null && frame.join === 'inline') stepOf(state, frame.owner).frame.open += 1;
+    const holder = frame.closed ? null : holderOf(state, frame);
+    if (holder !== null) holder.open += 1;
   }
   for (const frame of state.frames.values()) if (!frame.closed && frame.open === 0) agenda.closable.add(frame);
   for (const step of state.steps.values()) {

@@ -1,12 +1,9 @@
 // Checks an agent's report about its step (`meow done`): the step must be in progress, and the outputs as declared. The
 // message handler calls it to answer the agent; the kernel calls it again to decide.
 
-import type { Json } from '../base/json.ts';
-import { own } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
-import type { Expectation, Outputs } from '../ir/output.ts';
-import { coerce, typeError } from '../ir/output.ts';
+import { err, ok, type Result } from '../base/errors.ts';
+import { type Json, own } from '../base/json.ts';
+import { asType, type Expectation, type Outputs, typeError } from '../ir/output.ts';
 import type { RunState, StepState } from './state.ts';
 
 export interface Report {
@@ -19,17 +16,21 @@ export interface Report {
   readonly message: string | null;
 }
 
-export type ReportCheck =
+export type ReportCheck = Readonly<
   /** `unknown`: outputs that were not declared. They are recorded. */
-  | {
-      readonly kind: 'accepted';
-      readonly step: string;
-      readonly outputs: Outputs;
-      readonly unknown: readonly string[];
-    }
+  | { kind: 'accepted'; step: string; outputs: Outputs; unknown: readonly string[] }
   /** Accepted before. */
-  | { readonly kind: 'repeated'; readonly step: string | null }
-  | { readonly kind: 'refused'; readonly message: string };
+  | { kind: 'repeated'; step: string | null }
+  | { kind: 'refused'; message: string }
+>;
+
+/** An agent can report wrongly for as long as it runs. */
+const REFUSALS_MAX = 20;
+
+/** Whether a refused report about the step is recorded. */
+export function recordsRefusal({ status, refusedReports }: StepState): boolean {
+  return status === 'running' && refusedReports < REFUSALS_MAX;
+}
 
 export function checkReport(state: RunState, report: Report): ReportCheck {
   const { message } = report;
@@ -56,12 +57,10 @@ export function checkReport(state: RunState, report: Report): ReportCheck {
   return { kind: 'accepted', step: id, outputs: typed.value, unknown };
 }
 
+export type RequiredFile = Readonly<{ name: string; path: string; from: string }>;
+
 /** Files that must exist for the outputs to be valid, and the folder that relative paths start from. */
-export function requiredFiles(
-  state: RunState,
-  stepId: string,
-  outputs: Outputs,
-): readonly { readonly name: string; readonly path: string; readonly from: string }[] {
+export function requiredFiles(state: RunState, stepId: string, outputs: Outputs): readonly RequiredFile[] {
   const step = state.steps.get(stepId);
   const expects = step === undefined ? null : expectationsOf(step);
   const from = state.agents.get(step?.agent ?? '')?.info?.workdir ?? state.request?.cwd ?? '';
@@ -80,13 +79,10 @@ function reportedStep(state: RunState, { agent, step }: Report): Result<StepStat
     return ok(named);
   }
   if (agent === null) return err('unknown agent: MEOW_AGENT is not set');
-  const busy = state.agents.get(agent)?.busy ?? latestOf(state, agent);
-  return busy === null ? err(`agent ${agent} has no step in progress`) : ok(busy);
-}
-
-/** The last step of an idle agent, which may be reporting it again. */
-function latestOf(state: RunState, agent: string): StepState | null {
-  return state.agents.get(agent)?.latest ?? null;
+  const known = state.agents.get(agent);
+  // An idle agent may be reporting its last step again.
+  const reported = known?.busy ?? known?.latest ?? null;
+  return reported === null ? err(`agent ${agent} has no step in progress`) : ok(reported);
 }
 
 function expectationsOf({ definition: { act } }: StepState): readonly Expectation[] | null {
@@ -105,41 +101,20 @@ function typedOutputs(expects: readonly Expectation[], outputs: Outputs): Result
     if (value?.ok === false) invalid.push(`  ✗ ${name} (${type}): ${value.error}`);
   }
   if (missing.length === 0 && invalid.length === 0) return ok(Object.fromEntries(typed));
-  const what = missing.length === 0 ? 'Invalid outputs' : 'Missing required outputs';
-  const parts = [
-    [what],
+  const required = expects.filter((expected) => expected.required).map(({ name }) => `--output ${name}=<value>`);
+  const sections = [
+    [missing.length === 0 ? 'Invalid outputs' : 'Missing required outputs'],
     missing.length === 0 ? [] : ['Required:', ...missing],
     invalid.length === 0 ? [] : ['Invalid:', ...invalid],
-    ['Usage:', `  ${usageLine(expects)}`],
+    ['Usage:', `  ${['meow done', ...required].join(' ')}`],
   ];
-  return err(
-    parts
-      .filter((part) => part.length > 0)
-      .map((part) => part.join('\n'))
-      .join('\n\n'),
-  );
-}
-
-function usageLine(expects: readonly Expectation[]): string {
-  const required = expects.filter((expected) => expected.required);
-  return ['meow done', ...required.map(({ name }) => `--output ${name}=<value>`)].join(' ');
+  return err(sections.flatMap((lines) => (lines.length === 0 ? [] : [lines.join('\n')])).join('\n\n'));
 }
 
 function typedOutput(given: Json, type: Expectation['type']): Result<Json, string> {
-  switch (type) {
-    case 'string':
-    case 'file_path':
-      if (typeof given !== 'string') return err(typeError(given, 'string') ?? '');
-      return given.trim() === '' ? err('is empty') : ok(given);
-    case 'number':
-    case 'boolean': {
-      if (typeof given === 'string') return coerce(given, type);
-      const problem = typeError(given, type);
-      return problem === null ? ok(given) : err(problem);
-    }
-    case 'json':
-      return typeof given === 'string' ? coerce(given, 'json') : ok(given);
-  }
+  if (type !== 'string' && type !== 'file_path') return asType(given, type);
+  if (typeof given !== 'string') return err(typeError(given, 'string') ?? '');
+  return given.trim() === '' ? err('is empty') : ok(given);
 }
 
 /** The step's outputs that can be compared with the report. A verdict may have added others. */
@@ -149,10 +124,7 @@ function reportedOutputs({ outputs }: StepState, expects: readonly Expectation[]
 }
 
 function sameOutputs(one: Outputs, other: Outputs): boolean {
-  const sorted = (outputs: Outputs): string => JSON.stringify(Object.entries(outputs).toSorted(byName));
+  const sorted = (outputs: Outputs): string =>
+    JSON.stringify(Object.entries(outputs).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   return sorted(one) === sorted(other);
-}
-
-function byName([one]: readonly [string, Json], [other]: readonly [string, Json]): number {
-  return one < other ? -1 : 1;
 }

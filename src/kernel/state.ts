@@ -2,165 +2,215 @@
 // the size of the run (K6). Only `apply` changes it, with three exceptions that a replay does not need: `decide`
 // removes agenda entries, queues steps for busy agents, and advances `iterationCursor`.
 
+import { present } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
-import { present } from '../base/assert.ts';
-import { isTurn } from '../ir/effect.ts';
-import type { CommandSpec, Delivery, EffectSpec, Session } from '../ir/effect.ts';
+import { type CommandSpec, type Delivery, type EffectSpec, isTurn, type Session } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
-import type { Outputs } from '../ir/output.ts';
-import type { Allowance, Program, RunRequest, Step } from '../ir/program.ts';
-import { UNLIMITED } from '../ir/program.ts';
+import type { Outputs, Usage } from '../ir/output.ts';
+import {
+  type Allowance,
+  canGrow,
+  type Limits,
+  type Program,
+  type RunRequest,
+  type Step,
+  UNLIMITED,
+} from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import type { Usage } from '../ir/usage.ts';
-import type { AgentInfo, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
+import type { Absence } from './absences.ts';
+import { emptyTree, type IdTree, OrderedSet } from './collections.ts';
+import type { AgentInfo, Cost, Decision, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
-import { OrderedSet } from './ordered-set.ts';
-import type { IdTree } from './id-tree.ts';
-import { emptyTree } from './id-tree.ts';
 
-export interface RunState {
+export const NO_COST: Cost = { usd: 0, tokens: 0, unpriced: 0 };
+
+/** A run before its first decision. */
+class NewRunState {
   readonly program: Program;
-  phase: 'new' | 'running' | 'ending' | 'cleaning' | 'ended';
-  request: RunRequest | null;
+  phase: 'new' | 'running' | 'ending' | 'cleaning' | 'ended' = 'new';
+  request: RunRequest | null = null;
   /** How the run ends; set as soon as that is decided. */
-  end: RunEnd | null;
+  end: RunEnd | null = null;
   /** Stop without grace periods. */
-  endForced: boolean;
-  reason: string | null;
-  result: Json;
-  startedAt: number | null;
-  endedAt: number | null;
-  readonly warnings: string[];
+  endForced = false;
+  reason: string | null = null;
+  result: Json = null;
+  startedAt: number | null = null;
+  endedAt: number | null = null;
+  /** Time of the latest record. */
+  recordedAt: number | null = null;
+  absences: readonly Absence[] = [];
+  readonly warnings: string[] = [];
+  /** Those that report a refused verdict. */
+  readonly refusals = new Set<string>();
 
-  readonly steps: Map<string, StepState>;
-  readonly frames: Map<string, FrameState>;
-  readonly lanes: Map<string, LaneState>;
-  readonly gates: Map<string, GateState>;
-  cleanup: { readonly effect: CommandSpec<FilledText>; stopping: boolean } | null;
+  readonly steps = new Map<string, StepState>();
+  readonly frames = new Map<string, FrameState>();
+  readonly lanes = new Map<string, LaneState>();
+  readonly gates = new Map<string, GateState>();
+  cleanup: { readonly effect: CommandSpec<FilledText>; stopping: boolean } | null = null;
   /** Number of cleanups started. A resumed run may end, and clean up, again. */
-  cleanups: number;
+  cleanups = 0;
 
-  readonly tree: IdTree<StepState>;
+  readonly tree: IdTree<StepState> = emptyTree();
   /** Needs on steps that do not exist yet, by the id of the needed step. */
-  readonly unresolvedById: Map<string, UnresolvedNeed[]>;
+  readonly unresolvedById = new Map<string, UnresolvedNeed[]>();
   /** Steps whose effect is in flight, by effect id. */
-  readonly inFlight: Map<string, StepState>;
+  readonly inFlight = new Map<string, StepState>();
   /** By name. Contains started agents and agents that a step has only named. */
-  readonly agents: Map<string, AgentState>;
+  readonly agents = new Map<string, AgentState>();
+  /** Pending steps that wait until the run is resumed. */
+  readonly parked = new Set<StepState>();
   /** Effects of agents that belong to no step (attend, restart, kill), by effect id. */
-  readonly agentEffects: Map<string, AgentState>;
-  readonly events: EventsState;
+  readonly agentEffects = new Map<string, AgentState>();
+  readonly events = new EventsState();
   /** Ids of recent messages that carried a verdict or a report. A message sent twice takes effect once. */
-  readonly seenMessages: Set<string>;
-  allowance: Allowance;
-  readonly cost: CostState;
+  readonly seenMessages = new Set<string>();
+  allowance: Allowance = UNLIMITED;
+  /** Those of the Program, unless a resume has changed them. */
+  limits: Limits;
+  cost = NO_COST;
   /** Transitions taken so far, in all lanes. */
-  transitions: number;
+  transitions = 0;
   /** Agent turns in flight. */
-  turns: number;
-  readonly timers: Map<string, Timer>;
-  openFrames: number;
+  turns = 0;
+  readonly timers = new Map<string, Timer>();
+  openFrames = 0;
   /** A lane that no step waits for has failed. */
-  looseFailure: boolean;
-  readonly agenda: Agenda;
+  looseFailure = false;
+  readonly agenda = new Agenda();
+
+  constructor(program: Program) {
+    this.program = program;
+    this.limits = program.limits;
+  }
+}
+
+/** Plain data, which may be copied. */
+export type RunState = Pick<NewRunState, keyof NewRunState>;
+
+export function initialState(program: Program): RunState {
+  return new NewRunState(program);
 }
 
 /** Consequences of the decisions so far that `decide` has not handled yet. */
-export interface Agenda {
-  readonly ready: Set<StepState>;
+class Agenda {
+  readonly ready = new Set<StepState>();
   /** Ready, but needs an agent. Started after the steps in `ready`. */
-  readonly readyForAgent: OrderedSet<StepState>;
+  readonly readyForAgent = new OrderedSet<StepState>();
   /** Pending, but a step it needs has failed or was skipped. */
-  readonly blocked: Set<StepState>;
+  readonly blocked = new Set<StepState>();
   /** Pending, but a step it needs can never exist. */
-  readonly unresolvable: Set<StepState>;
+  readonly unresolvable = new Set<StepState>();
   /** Running, with all child frames closed or room for another iteration. */
-  readonly joinable: Set<StepState>;
+  readonly joinable = new Set<StepState>();
   /** Open frames that contain nothing open. */
-  readonly closable: Set<FrameState>;
+  readonly closable = new Set<FrameState>();
 }
 
 export type StepStatus = 'pending' | 'running' | 'completing' | 'done' | 'failed' | 'skipped';
 
-export interface StepState {
+export class StepState {
   readonly id: string;
   /** Position among all steps of the run, in order of creation. */
   readonly order: number;
   readonly frame: FrameState;
   readonly definition: Step;
-  status: StepStatus;
+  status: StepStatus = 'pending';
   /** Number of the latest attempt; 0 if never started. */
-  attempt: number;
+  attempt = 0;
   /** Failed attempts that count against the retry limit. */
-  failures: number;
+  failures = 0;
   /** Replaces the prompt in the next attempt; `reprompts` counts how often. */
-  reprompt: string | null;
-  reprompts: number;
-  failure: Failure | null;
-  outputs: Outputs;
+  reprompt: string | null = null;
+  reprompts = 0;
+  /** Recorded reports that were refused. */
+  refusedReports = 0;
+  failure: Failure | null = null;
+  outputs: Outputs = {};
   /** Names of the outputs stored in files. */
-  kept: readonly string[];
+  kept: readonly string[] = [];
   /** Route of its outcome; set only inside a block that performs another step. */
-  route: string | null;
+  route: string | null = null;
   /** Cost of the latest attempt; null if none or not known yet. */
-  usage: Usage | null;
-  agent: string | null;
+  usage: Usage | null = null;
+  /** Cost of all attempts; null if none or not known yet. */
+  cost: Cost | null = null;
+  /** How many texts of the latest attempt were shown to the user. */
+  printed = 0;
+  agent: string | null = null;
   /** Generation of the agent that received the effect. */
-  agentGeneration: number;
+  agentGeneration = 0;
   /** The busy agent whose queue contains this step. */
-  queuedFor: string | null;
-  startedAt: number | null;
-  finishedAt: number | null;
+  queuedFor: string | null = null;
+  startedAt: number | null = null;
+  finishedAt: number | null = null;
+  /** When the effect of the latest attempt ended, if no engine recorded that at once. */
+  effectEndedAt: number | null = null;
   /** The session in which the latest attempt started. */
   initialSession: Session;
   /** The effect in flight. */
-  effect: EffectSpec<FilledText> | null;
+  effect: EffectSpec<FilledText> | null = null;
   /** Delivery status of the prompt; null if the step sends none. */
-  delivery: Delivery | null;
+  delivery: Delivery | null = null;
   /** The agent's open question, with the gate opened for it. */
-  dialog: OpenDialog | null;
+  dialog: OpenDialog | null = null;
   /** Number of dialogs decided, in all attempts. */
-  dialogs: number;
-  timeoutAt: number | null;
-  stopping: StopReason | null;
-  stoppingForced: boolean;
+  dialogs = 0;
+  timeoutAt: number | null = null;
+  stopping: StopReason | null = null;
+  stoppingForced = false;
   /** A stop was requested and then withdrawn: a failure does not count as the step's own. */
-  interrupted: boolean;
+  interrupted = false;
   /** Reason for skipping; null if not skipped. */
-  skipped: 'need' | 'run-ending' | null;
-  items: readonly Json[] | null;
-  width: number | null;
+  skipped: 'need' | 'run-ending' | null = null;
+  items: readonly Json[] | null = null;
+  width: number | null = null;
   /** Names of the iterations; null if they are numbered. */
-  names: readonly string[] | null;
+  names: readonly string[] | null = null;
   /** Names of iterations started in any attempt. */
-  readonly startedNames: Set<string>;
+  readonly startedNames = new Set<string>();
   /** Index of the first item whose named iteration may not have started. A cache: replay rebuilds it. */
-  iterationCursor: number;
+  iterationCursor = 0;
+  /** Maximum of rounds of a loop, and the number of the last round that it may begin: a resume may allow more. */
+  roundsMax = 0;
+  roundsAllowed = 0;
+  /** The round that the loop has waited for, or waits for. */
+  delayedRound = 0;
   /** The agent's remarks beside its outputs. */
-  notes: string | null;
+  notes: string | null = null;
   /** Number of events when the step became ready, and number of the last event it received. */
-  eventsBefore: number;
-  eventsSeen: number;
+  eventsBefore = 0;
+  eventsSeen = 0;
   /** Recent event requests and the events they returned, so that a repeated request returns the same event. */
-  readonly eventRequests: Map<string, number>;
+  readonly eventRequests = new Map<string, number>();
   /** The gate requested on behalf of this step; if several, the last. */
-  gate: string | null;
+  gate: string | null = null;
 
   /** How dependent steps see this step. */
-  settlement: 'open' | 'met' | 'broken';
+  settlement: 'open' | 'met' | 'broken' = 'open';
   /** Number of open needs. */
-  unmet: number;
-  readonly waiters: StepState[];
+  unmet = 0;
+  readonly waiters: StepState[] = [];
   /** All child frames exist. Needs on steps below wait for this. */
   grown: boolean;
-  readonly unresolvedNeeds: UnresolvedNeed[];
+  readonly unresolvedNeeds: UnresolvedNeed[] = [];
   /** Child frames, in order. */
-  readonly children: FrameState[];
+  readonly children: FrameState[] = [];
   /** Number of children that are iterations or branches, not recoveries. */
-  blocks: number;
-  openChildren: number;
-  childFailed: boolean;
-  recoveries: number;
+  blocks = 0;
+  openChildren = 0;
+  childFailed = false;
+  recoveries = 0;
+
+  constructor(id: string, order: number, frame: FrameState, definition: Step) {
+    this.id = id;
+    this.order = order;
+    this.frame = frame;
+    this.definition = definition;
+    this.initialSession = frame.nextSession;
+    this.grown = !canGrow(definition);
+  }
 }
 
 /** A need on a step below another step that has not grown yet. */
@@ -195,6 +245,8 @@ export interface FrameState extends FrameSpec {
 
 export interface GateState {
   readonly name: string;
+  /** Number of askings so far. Several requests may belong to one: see gates.ts. */
+  asked: number;
   /** By requester. Empty if the gate was decided before any request. */
   readonly requests: Map<string, GateRequest>;
   prompt: string | null;
@@ -208,43 +260,39 @@ export interface GateRequest {
   verdict: GateVerdict | null;
   /** The request timed out. */
   expired: boolean;
+  prompt: string | null;
+  /** Who may decide; null: any person. */
+  approvers: readonly string[] | null;
 }
 
-export interface AgentState {
+export class AgentState {
   readonly name: string;
   /** `named`: never started, but steps queue for it. */
-  status: 'named' | 'opening' | 'active' | 'closing' | 'closed' | 'ended' | 'gone' | 'lost';
-  info: AgentInfo | null;
+  status: 'named' | 'opening' | 'active' | 'closing' | 'closed' | 'ended' | 'gone' | 'lost' = 'named';
+  info: AgentInfo | null = null;
   /** Number of starts. */
-  generation: number;
+  generation = 0;
   /** Kill without a grace period. */
-  closingForced: boolean;
+  closingForced = false;
   /** The step in progress. */
-  busy: StepState | null;
+  busy: StepState | null = null;
   /** The step in progress, or the last one. */
-  latest: StepState | null;
-  readonly queue: OrderedSet<StepState>;
+  latest: StepState | null = null;
+  readonly queue = new OrderedSet<StepState>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
 }
 
 /** The most recent events, oldest first. */
-export interface EventsState {
+export class EventsState {
   /** Number of events in the whole run. */
-  count: number;
+  count = 0;
   /** Total size of `latest` in characters. */
-  size: number;
-  readonly latest: (EmittedEvent & { readonly seq: number; readonly at: number })[];
-  readonly ids: Set<string>;
-}
-
-/** Limits on stored events. Waiting steps are woken at once, so nothing needs older events. */
-export const EVENTS_MAX = 10_000;
-export const EVENTS_SIZE_MAX = 16_000_000;
-
-export interface CostState {
-  usd: number;
-  tokens: number;
-  /** Turns without a reported price. */
-  unpriced: number;
+  size = 0;
+  readonly latest: (EmittedEvent & { readonly seq: number; readonly at: number })[] = [];
+  readonly ids = new Set<string>();
 }
 
 export interface LaneState {
@@ -261,51 +309,18 @@ export interface LaneState {
   forks: number;
 }
 
-export type Timer =
-  | { readonly id: string; readonly at: number; readonly kind: 'timeout' | 'retry'; readonly step: string }
-  | { readonly id: string; readonly at: number; readonly kind: 'drain' | 'cleanup' };
+export type Timer = Readonly<
+  { id: string; at: number } & ({ kind: 'timeout' | 'retry' | 'round'; step: string } | { kind: 'drain' | 'cleanup' })
+>;
 
-export function initialState(program: Program): RunState {
-  return {
-    program,
-    phase: 'new',
-    request: null,
-    end: null,
-    endForced: false,
-    reason: null,
-    result: null,
-    startedAt: null,
-    endedAt: null,
-    warnings: [],
-    steps: new Map(),
-    frames: new Map(),
-    lanes: new Map(),
-    gates: new Map(),
-    cleanup: null,
-    cleanups: 0,
-    tree: emptyTree(),
-    unresolvedById: new Map(),
-    inFlight: new Map(),
-    agents: new Map(),
-    agentEffects: new Map(),
-    seenMessages: new Set(),
-    events: { count: 0, size: 0, latest: [], ids: new Set() },
-    allowance: UNLIMITED,
-    cost: { usd: 0, tokens: 0, unpriced: 0 },
-    transitions: 0,
-    turns: 0,
-    timers: new Map(),
-    openFrames: 0,
-    looseFailure: false,
-    agenda: {
-      ready: new Set(),
-      readyForAgent: new OrderedSet(),
-      blocked: new Set(),
-      unresolvable: new Set(),
-      joinable: new Set(),
-      closable: new Set(),
-    },
-  };
+/** One `decide` call: the state with all decisions so far applied, and the time of the input. */
+export interface DecideContext {
+  readonly state: RunState;
+  readonly at: number;
+  /** Appends the decision to the record and applies it to the state. */
+  emit(decision: Decision): void;
+  /** Retries, routes, recovers or fails the step. */
+  fail(step: StepState, problem: Failure): void;
 }
 
 /** The lane in which a run starts. */
@@ -323,6 +338,10 @@ export function retryTimer(step: string): string {
   return `${step} retry`;
 }
 
+export function roundTimer(step: string): string {
+  return `${step} round`;
+}
+
 /** Counts against the limit of concurrent agents: the step uses a named agent or is a turn. */
 export function needsAgent({ definition: { agent, act } }: StepState): boolean {
   return agent !== null || (act.kind === 'effect' && isTurn(act.effect));
@@ -330,16 +349,13 @@ export function needsAgent({ definition: { agent, act } }: StepState): boolean {
 
 /** Id of the agent's own effect in its present status; null if it has none. Step ids never contain `@`. */
 export function agentEffectId({ name, status, generation }: AgentState): string | null {
-  switch (status) {
-    case 'active':
-      return `@agent ${name}#${generation}`;
-    case 'opening':
-      return `@agent ${name}#${generation} spawn`;
-    case 'closing':
-      return `@agent ${name}#${generation} kill`;
-    default:
-      return null;
-  }
+  const suffixes: Partial<Record<typeof status, string>> = { active: '', opening: ' spawn', closing: ' kill' };
+  const suffix = suffixes[status];
+  return suffix === undefined ? null : `@agent ${name}#${generation}${suffix}`;
+}
+
+export function agentsWith({ agents }: RunState, wanted: AgentState['status']): readonly AgentState[] {
+  return [...agents.values()].filter(({ status }) => status === wanted);
 }
 
 /** Id of the cleanup script, as if it were a step. Step ids never contain `@`. */
@@ -353,28 +369,59 @@ export function frameOf(state: RunState, id: string): FrameState {
   return present(state.frames.get(id), `no frame ${JSON.stringify(id)} in this run`);
 }
 
+/** The calling frame, or that of the parent step; null for the entry frame and for forks. */
+export function frameAround(state: RunState, { caller, owner }: FrameSpec): FrameState | null {
+  if (caller !== null) return frameOf(state, caller);
+  return owner === null ? null : stepOf(state, owner).frame;
+}
+
+/** The frame that stays open for this one: the calling frame, or the frame around an inline one. */
+export function holderOf(state: RunState, frame: FrameState): FrameState | null {
+  return frame.caller !== null || frame.join === 'inline' ? frameAround(state, frame) : null;
+}
+
 /** Whether the parent step waits for the frame to close. */
 export function isAwaited({ join }: Pick<FrameState, 'join'>): boolean {
-  return join === 'wait' || join === 'loose' || join === 'answer';
+  return join === 'loose' || join === 'answer' || failsOwner({ join });
+}
+
+/** Whether an unhandled failure in the frame fails the parent step. */
+export function failsOwner({ join }: Pick<FrameState, 'join'>): boolean {
+  return join === 'wait' || join === 'check';
+}
+
+/** The round of a loop that began last; after its end, the last one that was more than a check. Null if none began. */
+export function presentRound(step: StepState): number | null {
+  if (step.definition.act.kind !== 'loop') return null;
+  const ended = isFinished(step);
+  const last = step.children.findLast(({ join, round }) => round !== undefined && (join === 'wait' || !ended));
+  return last?.round ?? null;
 }
 
 /** Key of a gate request. A gate step asks once per attempt; a command asks once for all attempts of its step. */
 export function requesterOf(step: StepState): string {
-  return step.effect?.kind === 'gate' ? effectId(step.id, step.attempt) : step.id;
+  const { act } = step.definition;
+  return act.kind === 'effect' && act.effect.kind === 'gate' ? effectId(step.id, step.attempt) : step.id;
 }
 
 /** Whether a request waits for a verdict, or a non-blocking gate is undecided. */
-export function isOpenGate(state: RunState, { requests }: GateState): boolean {
-  for (const [requester, { verdict, expired }] of requests) {
-    if (verdict !== null || expired) continue;
-    const step =
-      state.inFlight.get(requester) ?? state.steps.get(requester) ?? state.steps.get(requester.replace(/#\d+$/, ''));
-    const act = step?.definition.act;
-    if (act?.kind === 'effect' && act.effect.kind === 'gate' && !act.effect.blocks) return true;
-    const status = step?.status;
-    if (status === 'running' || (state.end === 'paused' && status === 'pending')) return true;
+export function isOpenGate(state: RunState, gate: GateState): boolean {
+  for (const [step] of undecidedRequests(state, gate)) {
+    const { act } = step.definition;
+    if (act.kind === 'effect' && act.effect.kind === 'gate' && !act.effect.blocks) return true;
+    if (step.status === 'running' || (state.end === 'paused' && step.status === 'pending')) return true;
   }
   return false;
+}
+
+/** Requests that have neither a verdict nor expired, with their steps. */
+export function* undecidedRequests(state: RunState, { requests }: GateState): Generator<[StepState, GateRequest]> {
+  for (const [requester, request] of requests) {
+    if (request.verdict !== null || request.expired) continue;
+    const step =
+      state.inFlight.get(requester) ?? state.steps.get(requester) ?? state.steps.get(requester.replace(/#\d+$/, ''));
+    if (step !== undefined) yield [step, request];
+  }
 }
 
 export function isFinished(step: StepState): boolean {

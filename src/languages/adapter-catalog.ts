@@ -1,7 +1,7 @@
 // What languages may ask about agent adapters.
 
+import type { Result } from '../base/errors.ts';
 import type { Adapter } from '../ir/adapter.ts';
-import type { Result } from '../base/result.ts';
 
 export interface AdapterCatalog {
   /** Overrides the adapter that workflows name; null does not. */

@@ -4,11 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { checkProgram } from '../ir/check.ts';
 import type { Program } from '../ir/program.ts';
 import type { AdapterCatalog } from './adapter-catalog.ts';
-import { checkWorkflow, composeWorkflow, detectLanguage } from './compose.ts';
-import type { Surroundings } from './compose.ts';
+import { checkWorkflow, composeWorkflow, detectLanguage, type Surroundings } from './compose.ts';
 import { DEFAULT_CONFIG, readConfig } from './config.ts';
-import type { Compiled, SourceReader } from './language.ts';
-import { baseName } from './language.ts';
+import { baseName, type Compiled, type SourceReader } from './language.ts';
 
 const ADAPTERS: AdapterCatalog = {
   forced: null,

@@ -1,16 +1,14 @@
 // Compiles a workflow with all workflows that it enters, whatever their languages, and links them to one Program.
 
-import { hasErrors } from '../base/diagnostic.ts';
-import type { Json } from '../base/json.ts';
 import { own } from '../base/json.ts';
-import type { FailedStop, Part } from '../ir/link.ts';
-import { linkProgram, partSymbol } from '../ir/link.ts';
+import { hasErrors } from '../base/source.ts';
+import { type FailedStop, linkProgram, type Part, partSymbol } from '../ir/link.ts';
 import type { Program } from '../ir/program.ts';
 import type { AdapterCatalog } from './adapter-catalog.ts';
 import type { Config } from './config.ts';
 import type {
-  Compiled,
   CompileContext,
+  Compiled,
   Entered,
   Given,
   Language,
@@ -34,14 +32,14 @@ export function composeWorkflow(
   around: Surroundings,
   given: Given | null,
 ): Compiled {
-  const parts = new Parts(around);
-  const compiled = language.compile(load(language, location, around, given), parts.context(given, ''));
-  return { ...compiled, program: compiled.program === null ? null : linkProgram(compiled.program, parts.all()) };
+  const others = new Parts(around);
+  const source = language.load(around.reader, location, given?.values ?? {});
+  const compiled = language.compile(source, others.context(given, ''));
+  return { ...compiled, program: compiled.program === null ? null : linkProgram(compiled.program, others.parts) };
 }
 
 export function checkWorkflow(language: Language, location: Location, around: Surroundings): Validated {
-  const parts = new Parts(around);
-  return language.validate(load(language, location, around, null), parts.context(null, ''));
+  return language.validate(language.load(around.reader, location, {}), new Parts(around).context(null, ''));
 }
 
 /** Whether the path is a workflow that others may enter. */
@@ -52,26 +50,16 @@ export function detectLanguage(reader: SourceReader, path: string, sure: 'yes' |
   return found?.language ?? null;
 }
 
-function load(language: Language, location: Location, { reader }: Surroundings, given: Given | null): unknown {
-  return language.load(reader, location, given?.values ?? NO_VALUES);
-}
-
-const NO_VALUES: Readonly<Record<string, Json>> = {};
-
 /** The entered workflows, each compiled once per way of reporting its failure. */
 class Parts implements OtherWorkflows {
   readonly #around: Surroundings;
   readonly #entered = new Map<string, Entered>();
   readonly #prefixes = new Set<string>();
-  #parts: readonly Part[] = [];
+  parts: readonly Part[] = [];
   #symbols = 0;
 
   constructor(around: Surroundings) {
     this.#around = around;
-  }
-
-  all(): readonly Part[] {
-    return this.#parts;
   }
 
   context(given: Given | null, idPrefix: string): CompileContext {
@@ -90,11 +78,11 @@ class Parts implements OtherWorkflows {
     const symbol = partSymbol((this.#symbols += 1));
     // Workflows may enter each other in a cycle: meanwhile callers get the symbol.
     this.#entered.set(key, { kind: 'found', entry: symbol, required: [], visited: [] });
-    const before = { parts: this.#parts, keys: new Set(this.#entered.keys()) };
+    const before = { parts: this.parts, keys: new Set(this.#entered.keys()) };
     const entered = this.#compile(path, workflow, failedStop, symbol);
     if (entered.kind === 'refused') {
       // Parts compiled meanwhile may refer to it, and are compiled again if entered from elsewhere.
-      this.#parts = before.parts;
+      this.parts = before.parts;
       for (const later of this.#entered.keys()) if (!before.keys.has(later)) this.#entered.delete(later);
     }
     this.#entered.set(key, entered);
@@ -111,14 +99,14 @@ class Parts implements OtherWorkflows {
     if (workflow !== null && !language.hasSections) {
       return { kind: 'refused', message: `${file} is one workflow, without parts`, hint: `Leave out #${workflow}.` };
     }
-    const source = load(language, { path, file, workflow }, this.#around, null);
+    const source = language.load(reader, { path, file, workflow }, {});
     const { program, diagnostics } = language.compile(source, this.context(null, this.#prefixFor(path)));
     if (program === null || hasErrors(diagnostics)) {
       const [first] = diagnostics.filter(({ severity }) => severity === 'error');
       const message = `${file} has problems${first === undefined ? '' : `: ${first.message}`}`;
       return { kind: 'refused', message, hint: `See all of them: meow validate ${file}.` };
     }
-    this.#parts = [...this.#parts, { symbol, name: file, program, failedStop }];
+    this.parts = [...this.parts, { symbol, name: file, program, failedStop }];
     return { kind: 'found', entry: symbol, required: requiredBy(program), visited: visitedBy(program) };
   }
 

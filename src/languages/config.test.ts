@@ -19,9 +19,11 @@ max_workflow_file_size = "10MB"
 [agents]
 default_adapter = "codex"
 channel = "headless"
+permissions = "edits"
 [gates]
 remind = "notify-send"
 remind_every = "1h"
+allowed_signers = "~/signers"
 [conductor]
 allowed_entrypoints = ["scripts/*"]
 env_allow = ["CI"]
@@ -45,11 +47,12 @@ artifacts = ["junit.xml"]
   expect(diagnostics).toEqual([]);
   expect(config).toEqual({
     shell: 'bash',
+    permissions: 'edits',
     tmux: 'shared',
     defaultAdapter: 'codex',
     channel: 'headless',
     limits: { ...DEFAULT_CONFIG.limits, expansionDepthMax: 50, stepsMax: 1000, stateFileBytesMax: 10_000_000 },
-    gates: { remind: 'notify-send', remindEveryMs: 3_600_000 },
+    gates: { remind: 'notify-send', remindEveryMs: 3_600_000, allowedSigners: '~/signers' },
     conductor: {
       allowedEntrypoints: ['scripts/*'],
       envAllow: ['CI'],
@@ -93,7 +96,7 @@ test('policies and validators of two files stand side by side, and of one name t
 });
 
 test('of a gate that is told of every 0 seconds people are told once', () => {
-  expect(read('[gates]\nremind = "x"\nremind_every = 0').config?.gates).toEqual({ remind: 'x', remindEveryMs: null });
+  expect(read('[gates]\nremind = "x"\nremind_every = 0').config?.gates.remindEveryMs).toBeNull();
 });
 
 test('a file is read over what holds without it', () => {
@@ -111,6 +114,11 @@ describe('sizes', () => {
   ])('%s', (written, bytes) => {
     expect(read(`[limits]\nmax_workflow_file_size = ${written}`).config?.limits.stateFileBytesMax).toBe(bytes);
   });
+});
+
+test('keys of other programs for these workflows are ignored', () => {
+  const text = 'version = "1"\n[paths]\ntemplate_dir = "x"\n[defaults]\n[orchestrator]\n[logging]\n[worktree]\n';
+  expect(readConfig({ file: 'config.toml', text }).diagnostics).toEqual([]);
 });
 
 test('an unknown key is a warning, with the key that may be meant', () => {
@@ -157,6 +165,7 @@ describe('a wrong value is an error, and there is no configuration', () => {
     ['[validators.x]\ncommand = "a"\ntimeout = "soon"', 'invalid-duration'],
     ['[validators."a b"]\ncommand = "a"', 'invalid-id'],
     ['[gates]\nremind = ""', 'invalid-value'],
+    ['[gates]\nallowed_signers = ""', 'invalid-value'],
     ['[gates]\nremind_every = "often"', 'invalid-duration'],
   ])('%j', (text, code) => {
     const { config, diagnostics } = read(text);

@@ -1,21 +1,15 @@
 // `.meow/config.toml`: settings of a project or, in the home folder, of a person. Every key is checked. A file
 // overrides a base, so that a project's file overrides a person's.
 
-import type { Diagnostic } from '../base/diagnostic.ts';
-import { hasErrors } from '../base/diagnostic.ts';
-import { makeSource } from '../base/source.ts';
-import type { Channel } from '../ir/adapter.ts';
-import { OPEN_CHANNELS } from '../ir/adapter.ts';
-import type { Limits } from '../ir/program.ts';
-import { DEFAULT_LIMITS } from '../ir/program.ts';
+import { type Diagnostic, hasErrors, makeSource } from '../base/source.ts';
+import { type Channel, OPEN_CHANNELS, PERMISSIONS, type Permissions } from '../ir/adapter.ts';
+import { DEFAULT_LIMITS, type Limits } from '../ir/program.ts';
 import type { ConductorConfig } from './conductor/config.ts';
 import { CONDUCTOR_SECTIONS, DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
-import type { Report } from './report.ts';
-import { createReport } from './report.ts';
+import { checkKeys, createReport, type Report } from './report.ts';
+import { countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
+import { describeToml, type TomlTable } from './toml-tree.ts';
 import { readToml } from './toml.ts';
-import { checkKeys, countAt, durationAt, stringAt, tableAt, wordAt } from './toml-fields.ts';
-import type { TomlTable } from './toml-tree.ts';
-import { describeToml } from './toml-tree.ts';
 
 export interface Config {
   readonly limits: Limits;
@@ -25,6 +19,8 @@ export interface Config {
   readonly defaultAdapter: string | null;
   /** Default channel of agents; null: the adapter's preferred one. */
   readonly channel: Channel | null;
+  /** What agents may do without asking; null: nobody has chosen. */
+  readonly permissions: Permissions | null;
   /** tmux server for terminals: our own, or the user's. */
   readonly tmux: 'private' | 'shared';
   readonly conductor: ConductorConfig;
@@ -36,6 +32,8 @@ export interface GatesConfig {
   readonly remind: string | null;
   /** Repeats the notification at this interval while the gate is open; null: once. */
   readonly remindEveryMs: number | null;
+  /** File with the SSH keys of people who may sign decisions, relative to the project; null: `.meow/allowed_signers`. */
+  readonly allowedSigners: string | null;
 }
 
 export const DEFAULT_CONFIG: Config = {
@@ -43,9 +41,10 @@ export const DEFAULT_CONFIG: Config = {
   shell: 'sh',
   defaultAdapter: null,
   channel: null,
+  permissions: null,
   tmux: 'private',
   conductor: DEFAULT_CONDUCTOR,
-  gates: { remind: null, remindEveryMs: null },
+  gates: { remind: null, remindEveryMs: null, allowedSigners: null },
 };
 
 export interface ConfigInput {
@@ -68,16 +67,20 @@ export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): 
   return { config: hasErrors(diagnostics) ? null : config, diagnostics };
 }
 
+/** Keys that other programs for MEOW workflows read. */
+const IGNORED = ['version', 'paths', 'defaults', 'orchestrator', 'logging', 'worktree'];
+
 function read(report: Report, root: TomlTable, base: Config): Config {
   const known = ['limits', 'shell', 'tmux', 'agents', 'agent', 'gates', ...CONDUCTOR_SECTIONS];
-  checkKeys(report, root, known, 'the configuration', 'warning');
+  checkKeys(report, root, [...known, ...IGNORED], 'the configuration', 'warning');
   const agents = readAgents(report, root, 'agents');
   const agent = readAgents(report, root, 'agent');
   return {
     limits: readLimits(report, root, base.limits),
-    shell: readShell(report, root) ?? base.shell,
+    shell: filledStringAt(report, root, 'shell', 'Write the name or the path of a shell: shell = "sh".') ?? base.shell,
     defaultAdapter: agents.defaultAdapter ?? agent.defaultAdapter ?? base.defaultAdapter,
     channel: agents.channel ?? agent.channel ?? base.channel,
+    permissions: agents.permissions ?? agent.permissions ?? base.permissions,
     tmux: wordAt(report, root, 'tmux', ['private', 'shared'] as const) ?? base.tmux,
     conductor: readConductorConfig(report, root, base.conductor),
     gates: readGates(report, root, base.gates),
@@ -87,19 +90,14 @@ function read(report: Report, root: TomlTable, base: Config): Config {
 function readGates(report: Report, root: TomlTable, base: GatesConfig): GatesConfig {
   const table = tableAt(report, root, 'gates', 'Write [gates] and below it remind = "COMMAND".');
   if (table === null) return base;
-  checkKeys(report, table, ['remind', 'remind_every'], '[gates]', 'warning');
+  checkKeys(report, table, ['remind', 'remind_every', 'allowed_signers'], '[gates]', 'warning');
   const every = durationAt(report, table, 'remind_every');
+  const signers = filledStringAt(report, table, 'allowed_signers', 'Write the path of a file, or leave it out.');
   return {
-    remind: readCommand(report, table, 'remind') ?? base.remind,
+    allowedSigners: signers ?? base.allowedSigners,
+    remind: filledStringAt(report, table, 'remind', 'Write a command, or leave it out.') ?? base.remind,
     remindEveryMs: every === 0 ? null : (every ?? base.remindEveryMs),
   };
-}
-
-function readCommand(report: Report, table: TomlTable, key: string): string | null {
-  const command = stringAt(report, table, key);
-  if (command === null || command.value.trim() !== '') return command?.value ?? null;
-  report.error('invalid-value', command.place, `"${key}" is empty`, 'Write a command, or leave it out.');
-  return null;
 }
 
 function readLimits(report: Report, root: TomlTable, base: Limits): Limits {
@@ -135,40 +133,20 @@ function readSize(report: Report, table: TomlTable, key: string): number | null 
   const bytes = Math.floor(Number(amount) * (UNITS[unit.toUpperCase()] ?? Number.NaN));
   if (amount !== '' && Number.isSafeInteger(bytes) && bytes > 0) return bytes;
   const got = text === '' ? describeToml(value) : JSON.stringify(text);
-  report.error(
-    'invalid-size',
-    value.place,
-    `"${key}" must be a size, got ${got}`,
-    'For example "10MB", "500KB" or a number of bytes.',
-  );
+  const hint = 'For example "10MB", "500KB" or a number of bytes.';
+  report.error('invalid-size', value.place, `"${key}" must be a size, got ${got}`, hint);
   return null;
 }
 
-function readShell(report: Report, root: TomlTable): string | null {
-  const shell = stringAt(report, root, 'shell');
-  if (shell === null || shell.value.trim() !== '') return shell?.value ?? null;
-  report.error(
-    'invalid-value',
-    shell.place,
-    '"shell" is empty',
-    'Write the name or the path of a shell: shell = "sh".',
-  );
-  return null;
-}
+type AgentsConfig = Pick<Config, 'defaultAdapter' | 'channel' | 'permissions'>;
 
-function readAgents(report: Report, root: TomlTable, section: string): Pick<Config, 'defaultAdapter' | 'channel'> {
+function readAgents(report: Report, root: TomlTable, section: string): AgentsConfig {
   const table = tableAt(report, root, section, `Write [${section}] and below it default_adapter = "sim".`);
-  if (table === null) return { defaultAdapter: null, channel: null };
-  checkKeys(report, table, ['default_adapter', 'channel'], `[${section}]`, 'warning');
+  if (table === null) return { defaultAdapter: null, channel: null, permissions: null };
+  checkKeys(report, table, ['default_adapter', 'channel', 'permissions'], `[${section}]`, 'warning');
   return {
-    defaultAdapter: readAdapter(report, table),
+    defaultAdapter: filledStringAt(report, table, 'default_adapter', 'For example default_adapter = "sim".'),
     channel: wordAt(report, table, 'channel', OPEN_CHANNELS),
+    permissions: wordAt(report, table, 'permissions', PERMISSIONS),
   };
-}
-
-function readAdapter(report: Report, table: TomlTable): string | null {
-  const adapter = stringAt(report, table, 'default_adapter');
-  if (adapter === null || adapter.value.trim() !== '') return adapter?.value ?? null;
-  report.error('invalid-value', adapter.place, '"default_adapter" is empty', 'For example default_adapter = "sim".');
-  return null;
 }

@@ -2,8 +2,7 @@
 
 import type { Place } from '../base/source.ts';
 import type { Report } from './report.ts';
-import type { YamlMap } from './yaml-tree.ts';
-import { describeYaml, readYaml } from './yaml-tree.ts';
+import { describeYaml, readYaml, type YamlMap } from './yaml-tree.ts';
 
 export interface FrontMatter {
   /** Null if absent or invalid. */
@@ -26,13 +25,10 @@ export function readFrontMatter(report: Report, example: string): FrontMatter {
   const closed = closing.exec(text);
   if (closed === null) {
     // A line of dashes may be just that.
-    if (/^[A-Za-z_]+:(?:\s|$)/.test(text.slice(opened.length)))
-      report.error(
-        'unclosed-front-matter',
-        { from: 0, to: 3 },
-        'the front matter has no end',
-        'Close it with a line ---.',
-      );
+    if (/^[A-Za-z_]+:(?:\s|$)/.test(text.slice(opened.length))) {
+      const hint = 'Close it with a line ---.';
+      report.error('unclosed-front-matter', { from: 0, to: 3 }, 'the front matter has no end', hint);
+    }
     return { map: null, body: { from: 0, to: text.length }, isBroken: false };
   }
   const body = { from: closed.index + closed[0].length, to: text.length };

@@ -3,8 +3,8 @@
 //
 // To add a language: implement `Language` in a folder of its own, and add a line to languages/registry.ts.
 
-import type { Diagnostic } from '../base/diagnostic.ts';
 import type { Json } from '../base/json.ts';
+import type { Diagnostic } from '../base/source.ts';
 import type { FailedStop } from '../ir/link.ts';
 import type { Program, Source } from '../ir/program.ts';
 import type { AdapterCatalog } from './adapter-catalog.ts';
@@ -34,7 +34,12 @@ export interface Location {
   readonly file: string;
   /** The name after `#`; null is the main workflow of the file. */
   readonly workflow: string | null;
+  /** The state to begin with, as in `FILE.yaml/STATE`; absent: the workflow's own. */
+  readonly state?: string;
 }
+
+/** `FILE.yaml/STATE` */
+export const STATE_IN_FILE = /^(.*\.ya?ml)\/([^/]+)$/is;
 
 export interface Compiled {
   /** Null if a diagnostic is an error. */
@@ -84,14 +89,8 @@ export type Entered =
       /** Ids of steps that are only numbered by visit (`fix#2`). */
       readonly visited: readonly string[];
     }
-  | Refused;
-
-/** Why a workflow cannot be entered, as a sentence. */
-export interface Refused {
-  readonly kind: 'refused';
-  readonly message: string;
-  readonly hint: string;
-}
+  /** Why it cannot be entered, as a sentence. */
+  | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
 
 /** Files as languages see them. Paths are absolute. Reading errors are thrown with a hint. */
 export interface SourceReader {

@@ -1,10 +1,8 @@
 // Collects diagnostics while a text is read. A problem never ends the reading: the reader reports it and continues as
 // well as possible.
 
-import type { Diagnostic } from '../base/diagnostic.ts';
-import { nearest } from '../base/nearest.ts';
-import type { Place, Source } from '../base/source.ts';
-import { excerptOf, spanOf } from '../base/source.ts';
+import { nearest } from '../base/names.ts';
+import { type Diagnostic, excerptOf, type Place, type Source, spanOf } from '../base/source.ts';
 
 export interface Report {
   readonly source: Source;
@@ -12,6 +10,8 @@ export interface Report {
   readonly warning: Complain;
   /** All diagnostics in text order. */
   readonly diagnostics: () => readonly Diagnostic[];
+  /** A report of a part of the text. It has its own diagnostics; the limit on their number is that of the whole. */
+  readonly part: () => Report;
 }
 
 export type Complain = (
@@ -29,8 +29,12 @@ const DIAGNOSTICS_MAX = 500;
 const MESSAGE_MAX = 1_000;
 
 export function createReport(source: Source): Report {
+  return reportWith(source, new Set());
+}
+
+/** `seen`: keys of all diagnostics of the text. */
+function reportWith(source: Source, seen: Set<string>): Report {
   const found: { readonly place: Place; readonly diagnostic: Diagnostic }[] = [];
-  const seen = new Set<string>();
   const left: Diagnostic['severity'][] = [];
   const complain =
     (severity: Diagnostic['severity']): Complain =>
@@ -38,7 +42,7 @@ export function createReport(source: Source): Report {
       // The same mistake found twice (a shared default, a step read twice) is reported once.
       const key = `${String(place.from)}:${code}:${bounded(message)}`;
       if (seen.has(key)) return;
-      if (found.length >= DIAGNOSTICS_MAX) {
+      if (seen.size >= DIAGNOSTICS_MAX) {
         left.push(severity);
         return;
       }
@@ -71,11 +75,27 @@ export function createReport(source: Source): Report {
         { ...last, severity, code: 'too-many-problems', message, hint: 'Cure these first.', related: [] },
       ];
     },
+    part: () => reportWith(source, seen),
   };
 }
 
 function bounded(text: string): string {
   return text.length <= MESSAGE_MAX ? text : `${text.slice(0, MESSAGE_MAX)}…`;
+}
+
+/** An unknown key is mostly harmless, so it is a warning, unless the caller says otherwise. */
+export function checkKeys(
+  report: Report,
+  { entries }: { readonly entries: ReadonlyMap<string, { readonly key: string; readonly keyPlace: Place }> },
+  known: readonly string[],
+  what: string,
+  severity: Diagnostic['severity'] = 'warning',
+): void {
+  for (const { key, keyPlace } of entries.values()) {
+    if (known.includes(key)) continue;
+    const hint = suggest(key, known, `Known here: ${listed(known)}.`);
+    report[severity]('unknown-key', keyPlace, `${what} has no key "${key}"`, hint);
+  }
 }
 
 /** `Did you mean "build"?`, or else the alternatives. */

@@ -238,6 +238,8 @@ const PLAIN = [
   'Eötvös',
   'x\nE',
   'x\nEOF\ny',
+  'x\nEOF)',
+  '\nEOF y)\nz',
   '\tx',
   'a\n\tb',
   '}',

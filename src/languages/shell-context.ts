@@ -8,70 +8,32 @@
 //     answer would let a value become code; a refusal costs the author one line.
 //   - If the reader loses track, it may have lost it earlier than it noticed: then every placeholder is refused.
 
-import type { Word } from './shell-evaluation.ts';
 import {
   arrayBefore,
   DYNAMIC,
-  hasOpenSubscript,
-  isAssignment,
   judgeAssignment,
   judgeCommand,
   judgeCondition,
   judgeDescriptor,
   judgeDuplicate,
   judgeElement,
-  NO_CURE,
+  type Word,
 } from './shell-evaluation.ts';
-import type { Heredoc } from './shell-heredoc.ts';
-import { HOLE, readDelimiter } from './shell-heredoc.ts';
-import {
-  readArithmetic,
-  readBackslash,
-  readBackticks,
-  readDollar,
-  readDouble,
-  readHeredoc,
-  readSingle,
-} from './shell-quotes.ts';
-import type { HoleContext, Scan } from './shell-scan.ts';
-import { apply, expansion, holesSince, giveUp, giveUpAtJoint, place, resultsOf } from './shell-scan.ts';
+import { type Heredoc, HOLE, readDelimiter } from './shell-heredoc.ts';
+import { readArithmetic, readBackslash, readDouble, readExpansion, readHeredoc, readSingle } from './shell-quotes.ts';
+import { type HoleContext, Scan } from './shell-scan.ts';
 
 /** One context per placeholder, in text order. */
 export function shellContexts(script: string): readonly HoleContext[] {
-  const scan: Scan = {
-    text: script,
-    at: 0,
-    around: [],
-    found: [],
-    scripts: [],
-    script: 0,
-    declared: new Map(),
-    arrays: new Set(),
-    depth: 0,
-    lost: null,
-    readCommands,
-  };
+  const scan = new Scan(script, readCommands);
   readCommands(scan, null);
-  return resultsOf(scan);
+  return scan.results();
 }
 
-/** Reserved words before another command. */
-const BEFORE_COMMAND = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!', '{', 'time']);
-/** Words after which such a reserved word may follow at once: `if { …; } then`. */
-const AFTER_COMMAND = new Set(['}', 'fi', 'done']);
-
-/** Other reserved words at the start of a command. */
-const RESERVED: ReadonlySet<string> = new Set([
-  ...BEFORE_COMMAND,
-  ...AFTER_COMMAND,
-  'case',
-  'coproc',
-  'esac',
-  'for',
-  'function',
-  'select',
-  '[[',
-]);
+/** Reserved words after which a command or another of them may follow: `if { …; } then`. */
+const AROUND_COMMANDS = ['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!', '{', 'time', '}', 'fi', 'done'];
+/** All reserved words at the start of a command. */
+const RESERVED = [...AROUND_COMMANDS, 'case', 'coproc', 'esac', 'for', 'function', 'select', '[['];
 
 /** An open bracket, or an open `case` and its progress. */
 type Open =
@@ -85,33 +47,26 @@ type Open =
   | 'case-pattern'
   | 'case-body';
 
-/** The current command. */
-interface Command {
+class Command {
   /** Whether a command (or a pattern) may start at the next word. */
   first: boolean;
   /** Its words, without assignments and redirections. */
-  words: Word[];
+  readonly words: Word[] = [];
   /** The words of an open `[[ … ]]`. */
-  condition: Word[] | null;
+  condition: Word[] | null = null;
   /** An assignment or a redirection precedes its first word. */
-  prefixed: boolean;
+  prefixed = false;
   /** Kind of redirection that the next word belongs to. */
-  redirected: 'file' | 'duplicate' | null;
+  redirected: 'file' | 'duplicate' | null = null;
   /** A preceding reserved word that matters. */
-  behind: 'time' | 'function' | null;
+  behind: 'time' | 'function' | null = null;
   /** The current word; null between words. */
-  word: { text: string; holes: number[]; plain: boolean } | null;
-}
+  word: { text: string; holes: number[]; plain: boolean } | null = null;
 
-const newCommand = (first: boolean): Command => ({
-  first,
-  words: [],
-  condition: null,
-  prefixed: false,
-  redirected: null,
-  behind: null,
-  word: null,
-});
+  constructor(first: boolean) {
+    this.first = first;
+  }
+}
 
 function readCommands(s: Scan, close: ')' | null): void {
   new CommandReader(s, close).read();
@@ -123,9 +78,11 @@ class CommandReader {
   readonly #close: ')' | null;
   readonly #open: Open[] = [];
   readonly #heredocs: Heredoc[] = [];
-  #command = newCommand(true);
+  #command = new Command(true);
   /** Commands that continue after an array, a `<(…)` or a pattern like `!(…)` inside them. */
   readonly #interrupted: Command[] = [];
+  /** Whether the `)` was read that closes the script. */
+  #isClosed = false;
 
   constructor(scan: Scan, close: ')' | null) {
     this.#scan = scan;
@@ -135,71 +92,56 @@ class CommandReader {
   read(): void {
     const s = this.#scan;
     while (s.at < s.text.length) {
-      if (this.#readNext(s.text[s.at] ?? '') !== 'closed') continue;
-      if (this.#heredocs.length > 0) giveUp(s, 'a here-document begins on the last line of a $(…)');
+      this.#readNext(s.next ?? '');
+      if (!this.#isClosed) continue;
+      if (this.#heredocs.length > 0) s.giveUp('a here-document begins on the last line of a $(…)');
       return;
     }
     this.#endCommand();
-    if (this.#interrupted.length > 0) giveUp(s, 'it stands within or after a ( that is never closed');
-    if (this.#close !== null) giveUp(s, 'it stands within or after a $( that is never closed');
+    if (this.#interrupted.length > 0) s.giveUp('it stands within or after a ( that is never closed');
+    if (this.#close !== null) s.giveUp('it stands within or after a $( that is never closed');
   }
 
-  #readNext(character: string): 'closed' | 'open' {
+  #readNext(character: string): void {
     const s = this.#scan;
     switch (character) {
       case HOLE:
-        this.#readPart((part) => {
-          readWordHole(part);
-          return HOLE;
-        });
-        break;
+        return this.#readPart(readWordHole);
       case "'":
-        this.#readPart(readSingle);
-        break;
+        return this.#readPart(readSingle);
       case '"':
-        this.#readPart(readDouble);
-        break;
+        return this.#readPart(readDouble);
       case '`':
-        this.#readPart(ignoring((part) => readBackticks(part, 'bare')));
-        break;
       case '$':
-        this.#readPart(ignoring((part) => readDollar(part, 'bare')));
-        break;
+        return this.#readPart(() => readExpansion(s, 'bare'));
       case '\\':
-        if (s.text[s.at + 1] === '\n') s.at += 2;
-        else this.#readPart(readBackslash);
-        break;
+        if (s.text[s.at + 1] !== '\n') return this.#readPart(readBackslash);
+        s.at += 2;
+        return;
       case ' ':
       case '\t':
         this.#endWord();
         s.at += 1;
-        break;
+        return;
       case '\n':
-        this.#readLineEnd();
-        break;
+        return this.#readLineEnd();
       case '#':
-        this.#readHash();
-        break;
+        return this.#readHash();
       case ';':
       case '&':
       case '|':
-        this.#readSeparator(character);
-        break;
+        return this.#readSeparator(character);
       case '(':
-        this.#openBracket();
-        break;
+        return this.#openBracket();
       case ')':
-        s.at += 1;
-        return this.#closeBracket() ? 'closed' : 'open';
+        return this.#closeBracket();
       case '<':
       case '>':
-        this.#readAngle();
-        break;
+        return this.#readAngle();
       default:
         this.#addPart(character, [], true);
         s.at += 1;
     }
-    return 'open';
   }
 
   /** `text`: the part as text of the word. */
@@ -212,15 +154,15 @@ class CommandReader {
   }
 
   /** A part that makes the word an ordinary one. */
-  #readPart(read: (s: Scan) => string | undefined): void {
+  #readPart(read: (s: Scan) => string): void {
     const s = this.#scan;
     const from = s.at;
     const first = s.found.length;
-    const text = read(s) ?? expansion(s, first);
-    this.#addPart(text, holesSince(s, first), false);
+    const text = read(s);
+    this.#addPart(text, s.holesSince(first), false);
     // Shells disagree on the line end after which the body of a here-document starts then.
     if (this.#heredocs.length > 0 && s.text.slice(from, s.at).includes('\n')) {
-      giveUp(s, 'the line that begins a here-document goes on over a line end within quotes or brackets');
+      s.giveUp('the line that begins a here-document goes on over a line end within quotes or brackets');
     }
   }
 
@@ -238,7 +180,7 @@ class CommandReader {
       this.#addPart('#', [], true);
       s.at += 1;
     } else if (this.#command.condition !== null || this.#open.includes('pattern')) {
-      giveUp(s, 'it stands after a # within [[ … ]] or a pattern');
+      s.giveUp('it stands after a # within [[ … ]] or a pattern');
     } else readComment(s);
   }
 
@@ -254,7 +196,7 @@ class CommandReader {
       condition.push({ text: character, holes: [] });
       s.at += 1;
     } else if (condition !== null || this.#open.at(-1) === 'array') {
-      giveUp(s, `it stands within or after [[ … ]] or an array with a ${character} in it`);
+      s.giveUp(`it stands within or after [[ … ]] or an array with a ${character} in it`);
     } else {
       this.#endCommand();
       if (character === ';' && (s.text[s.at + 1] === ';' || s.text[s.at + 1] === '&')) this.#endCaseBody();
@@ -266,7 +208,7 @@ class CommandReader {
   #endCaseBody(): void {
     const s = this.#scan;
     if (this.#open.at(-1) === 'case-body') this.#open[this.#open.length - 1] = 'case-pattern';
-    else giveUp(s, 'it stands after a ;; that belongs to no `case`');
+    else s.giveUp('it stands after a ;; that belongs to no `case`');
     s.at += s.text.startsWith(';;&', s.at) ? 3 : 2;
   }
 
@@ -279,7 +221,7 @@ class CommandReader {
       const descriptor = command.word === null || command.condition !== null ? null : judgeDescriptor(command.word);
       if (descriptor !== null) {
         command.word = null;
-        apply(s, descriptor);
+        s.apply(descriptor);
       }
       this.#endWord();
       if (this.#command.condition !== null) {
@@ -303,9 +245,9 @@ class CommandReader {
     const isPattern = this.#open.at(-1) === 'case-pattern';
     const array = command.word === null || isPattern ? null : arrayBefore(command.word);
     if (command.word?.text === '!' && command.first)
-      giveUp(s, 'it stands after !(, which shells read differently; put a space between');
+      s.giveUp('it stands after !(, which shells read differently; put a space between');
     if (this.#isTimedWithin() || (command.first && command.word?.text === 'time'))
-      giveUp(s, 'it stands after a `time (` that shells read differently');
+      s.giveUp('it stands after a `time (` that shells read differently');
     if (s.lost !== null) return;
     if (command.condition !== null) {
       this.#endWord();
@@ -327,7 +269,7 @@ class CommandReader {
       this.#command.first = !isPattern;
     }
     s.at += 1;
-    giveUpAtJoint(s);
+    s.giveUpAtJoint();
   }
 
   /** At ((. */
@@ -335,44 +277,39 @@ class CommandReader {
     this.#endWord();
     const { first } = this.#command;
     this.#scan.at += 2;
-    this.#readPart(ignoring(readArithmetic));
+    this.#readPart((s) => s.expansion(readArithmetic));
     // A command of its own, not a word of another.
-    if (first) this.#command = newCommand(true);
+    if (first) this.#command = new Command(true);
   }
 
-  /** Whether the bracket closes the current script. */
-  #closeBracket(): boolean {
+  #closeBracket(): void {
+    this.#scan.at += 1;
     this.#endWord();
     const open = this.#open;
     const top = open.at(-1);
-    if (top === 'group') {
-      open.pop();
-      return false;
-    }
-    this.#endCommand();
+    if (top !== 'group') this.#endCommand();
     if (top === 'case-pattern') open[open.length - 1] = 'case-body';
-    else if (top === 'bracket') open.pop();
+    else if (top === 'bracket' || top === 'group') open.pop();
     else if (top === 'array' || top === 'pattern' || top === 'process') {
       open.pop();
       this.#command = this.#interrupted.pop() ?? this.#command;
       this.#addPart(DYNAMIC, [], false);
-    } else if (top === undefined && this.#close === ')') return true;
-    else giveUp(this.#scan, 'it stands after a ) that closes nothing');
-    return false;
+    } else if (top === undefined && this.#close === ')') this.#isClosed = true;
+    else this.#scan.giveUp('it stands after a ) that closes nothing');
   }
 
   /** Reads a nested construct, after which this command continues. */
   #interrupt(kind: 'array' | 'pattern' | 'process'): void {
     this.#open.push(kind);
     this.#interrupted.push(this.#command);
-    this.#command = newCommand(kind === 'process');
+    this.#command = new Command(kind === 'process');
   }
 
   #endCommand(): void {
     this.#endWord();
-    if (this.#command.condition !== null) giveUp(this.#scan, 'it stands within or after a [[ that is never closed');
-    apply(this.#scan, judgeCommand(this.#command.words));
-    this.#command = newCommand(true);
+    if (this.#command.condition !== null) this.#scan.giveUp('it stands within or after a [[ that is never closed');
+    this.#scan.apply(judgeCommand(this.#command.words));
+    this.#command = new Command(true);
   }
 
   #endWord(): void {
@@ -384,9 +321,9 @@ class CommandReader {
     if (redirected !== null) {
       command.redirected = null;
       command.prefixed = true;
-      if (redirected === 'duplicate') apply(this.#scan, judgeDuplicate(word));
+      if (redirected === 'duplicate') this.#scan.apply(judgeDuplicate(word));
     } else if (condition !== null) this.#endConditionWord(condition, word, text);
-    else if (this.#open.at(-1) === 'array') apply(this.#scan, judgeElement(word));
+    else if (this.#open.at(-1) === 'array') this.#scan.apply(judgeElement(word));
     else this.#endCommandWord(word, text);
   }
 
@@ -394,10 +331,10 @@ class CommandReader {
     const s = this.#scan;
     if (text !== ']]') condition.push(word);
     else if (this.#open.at(-1) === 'group')
-      giveUp(s, 'it stands within or after brackets in [[ … ]] that are never closed');
+      s.giveUp('it stands within or after brackets in [[ … ]] that are never closed');
     else {
-      apply(s, judgeCondition(condition));
-      this.#command = newCommand(true);
+      s.apply(judgeCondition(condition));
+      this.#command = new Command(true);
     }
   }
 
@@ -427,7 +364,7 @@ class CommandReader {
         open[open.length - 1] = 'case-in';
         return true;
       case 'case-in':
-        if (text !== 'in') giveUp(this.#scan, 'it stands after a `case` that this version cannot follow');
+        if (text !== 'in') this.#scan.giveUp('it stands after a `case` that this version cannot follow');
         open[open.length - 1] = 'case-pattern';
         this.#command.first = true;
         return true;
@@ -443,18 +380,18 @@ class CommandReader {
   /** At the start of a command. Whether the word is reserved. */
   #endReservedWord(text: string, isTimed: boolean): boolean {
     const command = this.#command;
-    if (RESERVED.has(text) && text !== 'time' && (command.prefixed || isTimed)) {
-      giveUp(this.#scan, `it stands after a \`${text}\` that shells do not take for one of their own words there`);
+    if (RESERVED.includes(text) && text !== 'time' && (command.prefixed || isTimed)) {
+      this.#scan.giveUp(`it stands after a \`${text}\` that shells do not take for one of their own words there`);
     } else if (text === 'esac' && this.#open.at(-1) === 'case-body') this.#open.pop();
     else if (text === 'case') {
       this.#open.push('case-subject');
       command.first = false;
-    } else if (BEFORE_COMMAND.has(text) || AFTER_COMMAND.has(text)) {
+    } else if (AROUND_COMMANDS.includes(text)) {
       if (text === 'time') command.behind = 'time';
     } else if (text === 'function') {
       command.behind = 'function';
       command.first = false;
-    } else if (text === 'coproc') giveUp(this.#scan, 'it stands within or after a `coproc`');
+    } else if (text === 'coproc') this.#scan.giveUp('it stands within or after a `coproc`');
     else if (text === '[[') command.condition = [];
     else return false;
     return true;
@@ -462,12 +399,11 @@ class CommandReader {
 
   #endOrdinaryWord(word: Word, text: string | null): void {
     const command = this.#command;
-    const { first, words } = command;
-    if (first && hasOpenSubscript(word))
-      giveUp(this.#scan, 'it stands within or after a subscript with spaces', NO_CURE);
-    else if (first && isAssignment(word)) {
+    const { words } = command;
+    const assignment = command.first ? judgeAssignment(word) : null;
+    if (assignment !== null) {
       command.prefixed = true;
-      apply(this.#scan, judgeAssignment(word));
+      this.#scan.apply(assignment);
     } else if (words.length === 2 && (text === 'do' || text === '{') && /^(?:for|select)$/.test(words[0]?.text ?? '')) {
       this.#endCommand();
     } else {
@@ -477,44 +413,36 @@ class CommandReader {
   }
 }
 
-const ignoring =
-  (read: (s: Scan) => void) =>
-  (s: Scan): undefined => {
-    read(s);
-  };
-
 /**
  * A harmless value needs no quotes if it is a word of its own. The same holds if the adjacent text cannot form a
  * reserved word with it (`i` and `f`) or give it a meaning (`~`, `{a,b}`).
  */
-function readWordHole(s: Scan): void {
+function readWordHole(s: Scan): string {
   const apart = (character: string): boolean => ' \t\n;&|()<>=/:-.@%+'.includes(character);
   const before = s.text.slice(Math.max(0, s.at - 100), s.at);
   const wordBefore = /(?:[^\s;&|()<>]|\\\n)*$/.exec(before)?.[0] ?? '';
   const loose = apart(before.slice(-1)) && apart(s.text.slice(s.at + 1, s.at + 2)) && !/[~{[\\]/.test(wordBefore);
-  place(s, { kind: loose ? 'bare' : 'quoted' });
+  s.place({ kind: loose ? 'bare' : 'quoted' });
+  return HOLE;
 }
 
 function readComment(s: Scan): void {
   while (s.at < s.text.length && s.text[s.at] !== '\n') {
-    if (s.text[s.at] === HOLE) place(s, { kind: 'comment' });
+    if (s.text[s.at] === HOLE) s.place({ kind: 'comment' });
     else s.at += 1;
   }
 }
 
 /** At `<` or `>`: a here-document, a redirection word, or a process substitution. */
 function readRedirection(s: Scan): Heredoc | 'file' | 'duplicate' | 'process' | null {
-  const operator = /<<<|<<-?|[<>]\(|>>|>\||[<>]&|<>|[<>]/y;
-  operator.lastIndex = s.at;
-  const text = operator.exec(s.text)?.[0] ?? '<';
-  s.at += text.length;
-  giveUpAtJoint(s);
+  const [text = '<'] = s.match(/<<<|<<-?|[<>]\(|>>|>\||[<>]&|<>|[<>]/y) ?? [];
+  s.giveUpAtJoint();
   if (text.endsWith('(')) return 'process';
   if (text.endsWith('&')) return 'duplicate';
   if (text !== '<<' && text !== '<<-') return 'file';
   const read = readDelimiter(s.text, s.at);
   if (read === null) {
-    giveUp(s, 'it stands after a here-document whose delimiter cannot be told');
+    s.giveUp('it stands after a here-document whose delimiter cannot be told');
     return null;
   }
   s.at = read.end;

@@ -69,10 +69,6 @@ function split(word: Word, length: number): readonly [Word, Word] {
 const ASSIGNMENT = /^([A-Za-z_]\w*)(\[[^]*\])?\+?=/;
 const SUBSCRIPT = 'bash evaluates the subscript of an array';
 
-export function isAssignment({ text }: Word): boolean {
-  return ASSIGNMENT.test(text);
-}
-
 /** The name of the array whose parentheses follow, as in `name=(…)`; null if none. */
 export function arrayBefore({ text }: Word): string | null {
   const matched = ASSIGNMENT.exec(text);
@@ -87,16 +83,15 @@ function arraysIn(words: readonly Word[]): readonly Finding[] {
   }));
 }
 
-/** Whether bash reads past spaces to the `]` of the subscript. */
-export function hasOpenSubscript({ text }: Word): boolean {
-  return /^[A-Za-z_]\w*\[/.test(text) && (isOpen(text) || !ASSIGNMENT.test(text));
-}
-
 const isOpen = (text: string): boolean => text.split('[').length > text.split(']').length;
 
-/** An assignment at the start of a command. */
-export function judgeAssignment(word: Word): readonly Finding[] {
-  const [matched = '', name = '', subscript] = ASSIGNMENT.exec(word.text) ?? [];
+/** A word at the start of a command; null if it is not an assignment. */
+export function judgeAssignment(word: Word): readonly Finding[] | null {
+  const [matched, name = '', subscript] = ASSIGNMENT.exec(word.text) ?? [];
+  // bash reads past spaces to the `]` of the subscript.
+  if (/^[A-Za-z_]\w*\[/.test(word.text) && (isOpen(word.text) || matched === undefined))
+    return [{ kind: 'lost', reason: 'it stands within or after a subscript with spaces', hint: NO_CURE }];
+  if (matched === undefined) return null;
   const [target, value] = split(word, matched.length);
   return [
     ...(subscript === undefined ? [] : [{ kind: 'array', name } as const]),

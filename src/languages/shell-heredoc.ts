@@ -1,7 +1,7 @@
 // Here-documents as lines of text: the delimiter, the end, and the text around each placeholder. Anything unusual is
 // null, for the caller to refuse.
 
-import type { HeredocPlace } from '../ir/quote.ts';
+import { endsEarly, type HeredocPlace } from '../ir/quote.ts';
 
 /** Stands for a {{…}}; scripts contain no other NUL. */
 export const HOLE = '\0';
@@ -50,7 +50,9 @@ export function findHeredocEnd(
     const found = text.indexOf('\n', lineStart);
     const lineEnd = found === -1 ? text.length : found;
     const line = text.slice(lineStart, lineEnd);
-    if ((tabs === 'stripped' ? line.replace(/^\t+/, '') : line) === delimiter) {
+    const shown = tabs === 'stripped' ? line.replace(/^\t+/, '') : line;
+    if (endsEarly(shown, delimiter)) return null;
+    if (shown === delimiter) {
       if (!raw && isJoined(text, start, lineStart)) return null;
       return { body: lineStart, next: Math.min(lineEnd + 1, text.length) };
     }
@@ -72,8 +74,11 @@ export function textAroundHoles(body: string, { delimiter, raw, tabs }: Heredoc)
     const between = texts.slice(1, -1).some((text) => delimiter.includes(text));
     for (const [index, before] of texts.slice(0, -1).entries()) {
       const lead = index === 0 && tabs === 'stripped' ? before.replace(/^\t+/, '') : before;
-      const tail = (texts[index + 1] ?? '').slice(0, delimiter.length + 1);
-      holes.push(joined || between ? null : { lead: delimiter.startsWith(lead) ? lead : null, tail });
+      const isStart = delimiter.startsWith(lead) || lead.startsWith(delimiter);
+      // Another value of the line may contain a bracket.
+      const rest = texts.slice(index + 1).join(')');
+      const tail = rest.slice(0, delimiter.length + 1) + (rest.slice(delimiter.length + 1).includes(')') ? ')' : '');
+      holes.push(joined || between ? null : { lead: isStart ? lead.slice(0, delimiter.length + 1) : null, tail });
     }
     lineStart = lineEnd + 1;
   }

@@ -2,21 +2,8 @@
 
 import type { QuoteLayer } from '../ir/quote.ts';
 import { NO_CURE } from './shell-evaluation.ts';
-import type { Heredoc } from './shell-heredoc.ts';
-import { findHeredocEnd, HOLE, textAroundHoles } from './shell-heredoc.ts';
+import { findHeredocEnd, type Heredoc, HOLE, textAroundHoles } from './shell-heredoc.ts';
 import type { HoleContext, Refusal, Scan } from './shell-scan.ts';
-import {
-  DEPTH_MAX,
-  nested,
-  expansion,
-  holesSince,
-  inner,
-  giveUp,
-  giveUpAtJoint,
-  place,
-  refuse,
-  refuseFound,
-} from './shell-scan.ts';
 
 /** Context of a `$` or a backtick: decides what quotes mean inside `${…}`. */
 type Around = 'bare' | 'double' | 'heredoc' | 'arithmetic';
@@ -28,14 +15,14 @@ export function readSingle(s: Scan): string {
   s.at += 1;
   const from = s.at;
   while (s.at < s.text.length) {
-    const character = s.text[s.at];
-    if (character === HOLE) place(s, { kind: 'single' });
+    const character = s.next;
+    if (character === HOLE) s.place({ kind: 'single' });
     else {
       s.at += 1;
       if (character === "'") return s.text.slice(from, s.at - 1);
     }
   }
-  giveUp(s, "it stands within or after a ' that is never closed");
+  s.giveUp("it stands within or after a ' that is never closed");
   return '';
 }
 
@@ -44,74 +31,63 @@ export function readDouble(s: Scan): string {
   let text = '';
   s.at += 1;
   while (s.at < s.text.length) {
-    const character = s.text[s.at] ?? '';
-    const from = s.found.length;
-    switch (character) {
+    switch (s.next) {
       case '"':
         s.at += 1;
         return text;
       case HOLE:
-        place(s, { kind: 'double' });
+        s.place({ kind: 'double' });
         text += HOLE;
         break;
-      case '\\':
-        text += readBackslash(s);
-        break;
-      case '$':
-        readDollar(s, 'double');
-        text += expansion(s, from);
-        break;
-      case '`':
-        readBackticks(s, 'double');
-        text += expansion(s, from);
-        break;
       default:
-        s.at += 1;
-        text += character;
+        text += readCharacter(s, 'double');
     }
   }
-  giveUp(s, 'it stands within or after a " that is never closed');
+  s.giveUp('it stands within or after a " that is never closed');
   return text;
 }
 
-/** At a `$`; reads its whole expansion. */
-export function readDollar(s: Scan, around: Around): void {
+/** A plain character, an escape or an expansion. Returns it as text of a word. */
+function readCharacter(s: Scan, around: Around): string {
+  switch (s.next) {
+    case '\\':
+      return readBackslash(s);
+    case '$':
+    case '`':
+      return readExpansion(s, around);
+    default:
+      s.at += 1;
+      return s.text[s.at - 1] ?? '';
+  }
+}
+
+/** At a `$` or a backtick; reads the whole expansion. Returns it as text of a word. */
+export function readExpansion(s: Scan, around: Around): string {
+  const read = s.next === '$' ? readDollar : readBackticks;
+  return s.expansion(() => read(s, around));
+}
+
+function readDollar(s: Scan, around: Around): void {
   const next = s.text[s.at + 1];
   if (s.text.startsWith('$((', s.at)) {
     s.at += 3;
-    nested(s, readArithmetic);
+    s.nested(() => readArithmetic(s));
   } else if (next === '(') {
     s.at += 2;
-    giveUpAtJoint(s);
-    nested(
-      s,
-      (nested) => {
-        s.readCommands(nested, ')');
-      },
-      'own',
-    );
-  } else if (next === '{') {
-    nested(s, (nested) => {
-      readBraces(nested, around);
-    });
-  } else if (next === '[')
-    giveUp(s, 'it stands within or after $[…], which shells read differently', 'Write $((…)) instead.');
+    s.giveUpAtJoint();
+    s.nested(() => s.readCommands(s, ')'), 'own');
+  } else if (next === '{') s.nested(() => readBraces(s, around));
+  else if (next === '[')
+    s.giveUp('it stands within or after $[…], which shells read differently', 'Write $((…)) instead.');
   else if (next === "'" && around === 'bare') readAnsiQuotes(s);
   else if (next === HOLE) {
     s.at += 1;
-    refuse(s, { reason: 'the $ before it would make an expansion of its value', hint: null });
+    s.refuse('the $ before it would make an expansion of its value');
   } else {
-    const name = /\$(?:[A-Za-z_]\w*|\d|[?#@*!$-])?/y;
-    name.lastIndex = s.at;
-    const text = name.exec(s.text)?.[0] ?? '$';
-    s.at += text.length;
-    giveUpAtJoint(s);
-    if (/\w$/.test(text) && s.text[s.at] === HOLE) {
-      refuse(s, {
-        reason: `its value would be read as part of the name ${text}; write \${${text.slice(1)}} there`,
-        hint: null,
-      });
-    }
+    const [text = '$'] = s.match(/\$(?:[A-Za-z_]\w*|\d|[?#@*!$-])?/y) ?? [];
+    s.giveUpAtJoint();
+    if (/\w$/.test(text) && s.next === HOLE)
+      s.refuse(`its value would be read as part of the name ${text}; write \${${text.slice(1)}} there`);
   }
 }
 
@@ -120,64 +96,50 @@ function readAnsiQuotes(s: Scan): void {
   const why = "it is inside $'…', which shells read differently";
   s.at += 2;
   while (s.at < s.text.length) {
-    const character = s.text[s.at];
-    if (character === HOLE) refuse(s, { reason: why, hint: null });
+    const character = s.next;
+    if (character === HOLE) s.refuse(why);
     else if (character === '\\' && s.text[s.at + 1] === "'")
-      return giveUp(s, "it stands after a $'…' that shells read differently");
+      return s.giveUp("it stands after a $'…' that shells read differently");
     else {
       s.at += 1;
       if (character === "'") return;
     }
   }
-  giveUp(s, why);
+  s.giveUp(why);
 }
 
 /** At `${`. */
 function readBraces(s: Scan, around: Around): void {
   const first = s.found.length;
-  const head = /\$\{(?:#|!)?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])?(:?[-=?+]|##?|%%?)?/y;
-  head.lastIndex = s.at;
-  const matched = head.exec(s.text);
-  const operator = matched?.[1] ?? '';
-  const isPattern = /^[#%]/.test(operator);
-  s.at += matched?.[0].length ?? 2;
-  const untold = operator === '' && /[[:]/.test(s.text[s.at] ?? '') ? CALCULATED : UNTOLD;
+  const [, operator = ''] = s.match(/\$\{(?:#|!)?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])?(:?[-=?+]|##?|%%?)?/y) ?? [];
+  const refusal = operator === '' && /[[:]/.test(s.next ?? '') ? CALCULATED : UNCLEAR;
   while (s.at < s.text.length) {
-    switch (s.text[s.at]) {
+    switch (s.next) {
       case '}':
         s.at += 1;
         // Even quoted ones: quotes do not help in bash arithmetic.
-        if (operator === '') for (const hole of holesSince(s, first)) refuseFound(s, hole, untold);
+        if (operator === '') for (const hole of s.holesSince(first)) s.refuseFound(hole, refusal);
         return;
       case HOLE:
-        readBracesHole(s, around, operator, untold);
-        break;
-      case '\\':
-        readBackslash(s);
-        break;
-      case '$':
-        readDollar(s, around);
-        break;
-      case '`':
-        readBackticks(s, around);
+        readBracesHole(s, around, operator, refusal);
         break;
       case "'":
         if (around === 'bare') readSingle(s);
-        else giveUp(s, "it stands within or after a ' within ${…}, which shells read differently");
+        else s.giveUp("it stands within or after a ' within ${…}, which shells read differently");
         break;
       case '"':
         if (around === 'bare') readDouble(s);
-        else if (around === 'double') readInnerDouble(s, isPattern);
-        else giveUp(s, 'it stands within or after quotes within ${…}, which shells read differently there');
+        else if (around === 'double') readInnerDouble(s, /^[#%]/.test(operator));
+        else s.giveUp('it stands within or after quotes within ${…}, which shells read differently there');
         break;
       default:
-        s.at += 1;
+        readCharacter(s, around);
     }
   }
-  giveUp(s, 'it stands within or after a ${ that is never closed');
+  s.giveUp('it stands within or after a ${ that is never closed');
 }
 
-const UNTOLD: Refusal = {
+const UNCLEAR: Refusal = {
   reason: 'it stands within ${…} where its value could not be told from the text around it',
   hint: null,
 };
@@ -185,24 +147,21 @@ const UNTOLD: Refusal = {
 /** `${x[…]}`, `${x:…}`. */
 const CALCULATED: Refusal = { reason: 'bash calculates there, and evaluates the names that it finds', hint: NO_CURE };
 
-function readBracesHole(s: Scan, around: Around, operator: string, untold: Refusal): void {
-  if (operator === '') refuse(s, untold);
-  else if (around === 'arithmetic') place(s, { kind: 'integer' });
-  else if (around === 'bare') place(s, { kind: 'quoted' });
-  else if (around === 'double' && /[-=?+]$/.test(operator)) place(s, { kind: 'double-braced' });
-  else refuse(s, untold);
+function readBracesHole(s: Scan, around: Around, operator: string, refusal: Refusal): void {
+  if (operator === '') s.refuse(refusal.reason, refusal.hint);
+  else if (around === 'arithmetic') s.place({ kind: 'integer' });
+  else if (around === 'bare') s.place({ kind: 'quoted' });
+  else if (around === 'double' && /[-=?+]$/.test(operator)) s.place({ kind: 'double-braced' });
+  else s.refuse(refusal.reason, refusal.hint);
 }
 
-/**
- * At a " inside "${…}". Shells agree on its end if it contains no brace or is in a pattern, but not on the meaning of a
- * value in it.
- */
+/** At a " inside "${…}". Shells agree on its end if it has no brace or is in a pattern, but not on a value in it. */
 function readInnerDouble(s: Scan, isPattern: boolean): void {
   const start = s.at;
   const first = s.found.length;
   readDouble(s);
   if (!isPattern && s.text.slice(start, s.at).includes('}'))
-    return giveUp(s, 'it stands within or after quotes within "${…}"');
+    return s.giveUp('it stands within or after quotes within "${…}"');
   for (let hole = first; hole < s.found.length; hole++) {
     s.found[hole] = { kind: 'refused', reason: 'it stands within quotes within "${…}"', hint: null };
   }
@@ -213,25 +172,16 @@ export function readArithmetic(s: Scan): void {
   let brackets = 0;
   let quoted = false;
   while (s.at < s.text.length) {
-    const character = s.text[s.at];
+    const character = s.next;
     const odd = character === "'" || (quoted && (character === '(' || character === ')'));
-    if (odd) return giveUp(s, 'it stands within or after quotes in $((…))');
+    if (odd) return s.giveUp('it stands within or after quotes in $((…))');
     switch (character) {
       case '"':
         quoted = !quoted;
         s.at += 1;
         break;
       case HOLE:
-        place(s, { kind: 'integer' });
-        break;
-      case '\\':
-        readBackslash(s);
-        break;
-      case '$':
-        readDollar(s, 'arithmetic');
-        break;
-      case '`':
-        readBackticks(s, 'arithmetic');
+        s.place({ kind: 'integer' });
         break;
       case '(':
         brackets += 1;
@@ -240,23 +190,20 @@ export function readArithmetic(s: Scan): void {
       case ')':
         s.at += 1;
         if (brackets > 0) brackets -= 1;
-        else if (s.text[s.at] === ')') {
+        else if (s.next === ')') {
           s.at += 1;
           return;
-        } else return giveUp(s, 'it stands after a (( that could be two brackets; put a space between them');
+        } else return s.giveUp('it stands after a (( that could be two brackets; put a space between them');
         break;
       default:
-        s.at += 1;
+        readCharacter(s, 'arithmetic');
     }
   }
-  giveUp(s, 'it stands within or after a (( that is never closed');
+  s.giveUp('it stands within or after a (( that is never closed');
 }
 
-/**
- * At the opening backtick. The shell takes the text up to the next unescaped one, removes one level of backslashes, and
- * reads the rest as a script.
- */
-export function readBackticks(s: Scan, around: Around): void {
+/** At a backtick. Up to the next unescaped one, the shell removes one level of backslashes, and reads a script. */
+function readBackticks(s: Scan, around: Around): void {
   let script = '';
   let at = s.at + 1;
   while (at < s.text.length && s.text[at] !== '`') {
@@ -267,27 +214,23 @@ export function readBackticks(s: Scan, around: Around): void {
     }
     const next = s.text[at + 1] ?? '';
     // The value is escaped for the backticks, and this backslash would consume its first escape.
-    if (next === HOLE) return giveUp(s, 'it stands behind a backslash within backticks');
+    if (next === HOLE) return s.giveUp('it stands behind a backslash within backticks');
     const removed = '$`\\'.includes(next) || (next === '"' && around === 'double');
     if (next === '"' && around === 'heredoc')
-      return giveUp(s, 'it stands after a \\" within backticks of a here-document');
+      return s.giveUp('it stands after a \\" within backticks of a here-document');
     script += removed && next !== '' ? next : `\\${next}`;
     at += 2;
   }
-  if (at >= s.text.length) return giveUp(s, 'it stands within or after a ` that is never closed');
+  if (at >= s.text.length) return s.giveUp('it stands within or after a ` that is never closed');
   s.at = at + 1;
-  if (s.depth >= DEPTH_MAX) return giveUp(s, 'it stands too deep in the script');
-  const nested = inner(s, script, [{ kind: 'backtick' }, ...s.around]);
-  s.readCommands(nested, null);
-  if (nested.lost !== null) giveUp(s, nested.lost.reason, nested.lost.hint);
+  if (!s.isTooDeep()) s.within(script, [{ kind: 'backtick' }, ...s.around], () => s.readCommands(s, null));
 }
 
 /** At a backslash outside of single quotes. Returns the escaped character; a line end disappears. */
 export function readBackslash(s: Scan): string {
   s.at += 1;
-  const escaped = s.text[s.at] ?? '';
-  if (s.text[s.at] === HOLE)
-    refuse(s, { reason: 'the backslash before it would escape a part of its value', hint: null });
+  const escaped = s.next ?? '';
+  if (escaped === HOLE) s.refuse('the backslash before it would escape a part of its value');
   else s.at += 1;
   return escaped === '\n' ? '' : escaped;
 }
@@ -298,7 +241,9 @@ export function readBackslash(s: Scan): string {
 export function readHeredoc(s: Scan, heredoc: Heredoc): void {
   const end = findHeredocEnd(s.text, s.at, heredoc);
   if (end === null)
-    return giveUp(s, `it stands in or after a here-document without its last line, ${heredoc.delimiter}`);
+    return s.giveUp(
+      `it stands in or after a here-document without its last line, ${heredoc.delimiter}, or with one that begins like it`,
+    );
   readHeredocBody(s, heredoc, s.text.slice(s.at, end.body));
   if (s.lost === null) s.at = end.next;
 }
@@ -309,21 +254,21 @@ function readHeredocBody(s: Scan, heredoc: Heredoc, body: string): void {
   const anywhere = { delimiter, tabs, lead: null, tail: '' } as const;
   const layer: QuoteLayer = { kind: raw ? 'heredoc-raw' : 'heredoc', ...anywhere };
   const outerLayer: QuoteLayer = { kind: 'heredoc-raw', ...anywhere };
-  const direct = inner(s, body, s.around);
-  const nested = inner(s, body, [outerLayer, ...s.around]);
+  const { around } = s;
+  const inner = [outerLayer, ...around];
   const first = s.found.length;
-  while (direct.at < body.length && nested.lost === null) {
-    const character = body[direct.at];
-    if (character === HOLE) place(direct, layer);
-    else if (!raw && character === '\\') readBackslash(direct);
-    else if (!raw && (character === '$' || character === '`')) {
-      nested.at = direct.at;
-      if (character === '$') readDollar(nested, 'heredoc');
-      else readBackticks(nested, 'heredoc');
-      direct.at = nested.at;
-    } else direct.at += 1;
-  }
-  if (nested.lost !== null) return giveUp(s, nested.lost.reason, nested.lost.hint);
+  s.within(body, around, () => {
+    while (s.at < s.text.length) {
+      if (s.next === HOLE) s.place(layer);
+      else if (raw) s.at += 1;
+      else {
+        s.around = inner;
+        readCharacter(s, 'heredoc');
+        s.around = around;
+      }
+    }
+  });
+  if (s.lost !== null) return;
   for (const [index, surroundings] of textAroundHoles(body, heredoc).entries()) {
     const found = s.found[first + index];
     if (found?.kind !== 'placed') continue;

@@ -1,8 +1,7 @@
 // State of reading a shell script: the position, the placeholders found, and the decisions about them.
 
 import type { QuoteLayer } from '../ir/quote.ts';
-import type { Finding } from './shell-evaluation.ts';
-import { ARRAY_VALUE, DYNAMIC } from './shell-evaluation.ts';
+import { ARRAY_VALUE, DYNAMIC, type Finding } from './shell-evaluation.ts';
 import { HOLE } from './shell-heredoc.ts';
 
 export type HoleContext =
@@ -15,137 +14,173 @@ export interface Refusal {
   readonly hint: string | null;
 }
 
-export interface Scan {
-  readonly text: string;
-  at: number;
+/** Reads commands to the end of the text, or after the `)` that closes a `$(`. */
+type ReadCommands = (s: Scan, close: ')' | null) => void;
+
+const DEPTH_MAX = 50;
+
+export class Scan {
+  text: string;
+  at = 0;
   /** Processing by the shell before it reads this text as a script: backticks, here-documents. */
-  readonly around: readonly QuoteLayer[];
-  readonly found: HoleContext[];
-  /** Nesting depth of scripts for each placeholder, and for the current text: `$(…)`, backticks, here-documents. */
-  readonly scripts: number[];
-  readonly script: number;
+  around: readonly QuoteLayer[] = [];
+  readonly found: HoleContext[] = [];
+  /** Nesting depth of scripts: `$(…)`, backticks, here-documents. */
+  script = 0;
+  /** The same for each placeholder. */
+  readonly #scripts: number[] = [];
   /** Placeholders declared as the value of a name, which must not be an array. */
-  readonly declared: Map<number, string>;
+  readonly #declared = new Map<number, string>();
   /** Arrays of the whole script; null stands for any name. */
-  readonly arrays: Set<string | null>;
-  readonly depth: number;
+  readonly arrays = new Set<string | null>();
+  #depth = 0;
   /** Why the script cannot be read. */
-  lost: Refusal | null;
-  /** Reads commands to the end of the text, or after the `)` that closes a `$(`. */
-  readonly readCommands: (s: Scan, close: ')' | null) => void;
-}
+  lost: Refusal | null = null;
+  readonly readCommands: ReadCommands;
 
-export const DEPTH_MAX = 50;
+  constructor(text: string, readCommands: ReadCommands) {
+    this.text = text;
+    this.readCommands = readCommands;
+  }
 
-// ── Holes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+  get next(): string | undefined {
+    return this.text[this.at];
+  }
 
-/** At a placeholder: accepts it with this layer, and continues after it. */
-export function place(s: Scan, layer: QuoteLayer): void {
-  s.found.push({ kind: 'placed', layers: [layer, ...s.around] });
-  s.scripts.push(s.script);
-  s.at += 1;
-}
+  /** Reads what the sticky pattern matches here. */
+  match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.at;
+    const matched = pattern.exec(this.text);
+    this.at += matched?.[0].length ?? 0;
+    return matched;
+  }
 
-/** At a placeholder: refuses it, and continues after it. */
-export function refuse(s: Scan, refusal: Refusal): void {
-  s.found.push({ kind: 'refused', ...refusal });
-  s.scripts.push(s.script);
-  s.at += 1;
-}
+  giveUp(reason: string, hint: string | null = null): void {
+    this.lost ??= { reason, hint };
+    this.at = this.text.length;
+  }
 
-export function giveUp(s: Scan, reason: string, hint: string | null = null): void {
-  s.lost ??= { reason, hint };
-  s.at = s.text.length;
-}
+  /** After the start of a construct that a line continuation may split. */
+  giveUpAtJoint(): void {
+    if (this.text.startsWith('\\\n', this.at)) this.giveUp('a sign of the shell is cut in two by the end of a line');
+  }
 
-/** After the start of a construct that a line continuation may split. */
-export function giveUpAtJoint(s: Scan): void {
-  if (s.text.startsWith('\\\n', s.at)) giveUp(s, 'a sign of the shell is cut in two by the end of a line');
-}
+  // ── Placeholders ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Placeholders found since then in this script, without those in a nested `$(…)`. */
-export function holesSince(s: Scan, from: number): readonly number[] {
-  const holes: number[] = [];
-  for (let hole = from; hole < s.found.length; hole++) if (s.scripts[hole] === s.script) holes.push(hole);
-  return holes;
-}
+  /** At a placeholder: accepts it with this layer, and continues after it. */
+  place(layer: QuoteLayer): void {
+    this.#add({ kind: 'placed', layers: [layer, ...this.around] });
+  }
 
-/** An expansion as text of a word. */
-export function expansion(s: Scan, from: number): string {
-  return DYNAMIC + HOLE.repeat(holesSince(s, from).length);
-}
+  /** At a placeholder: refuses it, and continues after it. */
+  refuse(reason: string, hint: string | null = null): void {
+    this.#add({ kind: 'refused', reason, hint });
+  }
 
-export function apply(s: Scan, findings: readonly Finding[]): void {
-  for (const finding of findings) {
-    switch (finding.kind) {
-      case 'refused':
-        refuseFound(s, finding.hole, finding);
-        break;
-      case 'integer':
-      case 'quoted':
-        tighten(s, finding.hole, finding.kind);
-        break;
-      case 'declared':
-        s.declared.set(finding.hole, finding.name);
-        break;
-      case 'array':
-        s.arrays.add(finding.name);
-        break;
-      case 'lost':
-        giveUp(s, finding.reason, finding.hint);
-        break;
+  #add(context: HoleContext): void {
+    this.found.push(context);
+    this.#scripts.push(this.script);
+    this.at += 1;
+  }
+
+  /** Placeholders found since then in this script, without those in a nested `$(…)`. */
+  holesSince(from: number): readonly number[] {
+    const holes: number[] = [];
+    for (let hole = from; hole < this.found.length; hole++) if (this.#scripts[hole] === this.script) holes.push(hole);
+    return holes;
+  }
+
+  /** Reads an expansion. Returns it as text of a word. */
+  expansion(read: (s: Scan) => void): string {
+    const first = this.found.length;
+    read(this);
+    return DYNAMIC + HOLE.repeat(this.holesSince(first).length);
+  }
+
+  apply(findings: readonly Finding[]): void {
+    for (const finding of findings) {
+      switch (finding.kind) {
+        case 'refused':
+          this.refuseFound(finding.hole, finding);
+          break;
+        case 'integer':
+        case 'quoted':
+          this.#tighten(finding.hole, finding.kind);
+          break;
+        case 'declared':
+          this.#declared.set(finding.hole, finding.name);
+          break;
+        case 'array':
+          this.arrays.add(finding.name);
+          break;
+        case 'lost':
+          this.giveUp(finding.reason, finding.hint);
+          break;
+      }
     }
   }
-}
 
-/** An integer is harmless everywhere. */
-export function refuseFound(s: Scan, hole: number, { reason, hint }: Refusal): void {
-  const context = s.found[hole];
-  if (context?.kind === 'placed' && context.layers[0]?.kind !== 'integer') {
-    s.found[hole] = { kind: 'refused', reason, hint };
+  /** An integer is harmless everywhere. */
+  refuseFound(hole: number, { reason, hint }: Refusal): void {
+    const context = this.found[hole];
+    if (context?.kind === 'placed' && context.layers[0]?.kind !== 'integer') {
+      this.found[hole] = { kind: 'refused', reason, hint };
+    }
   }
-}
 
-function tighten(s: Scan, hole: number, kind: 'integer' | 'quoted'): void {
-  const context = s.found[hole];
-  if (context?.kind !== 'placed') return;
-  const [layer, ...around] = context.layers;
-  const isBare = layer?.kind === 'bare' || layer?.kind === 'quoted';
-  if (layer === undefined || layer.kind === 'integer' || (kind === 'quoted' && !isBare)) return;
-  const layers: QuoteLayer[] = [
-    ...(kind === 'integer' ? [{ kind }] : []),
-    ...(isBare ? [{ kind: 'quoted' } as const] : []),
-  ];
-  s.found[hole] = { kind: 'placed', layers: [...layers, ...around] };
-}
-
-/** Called at the end of the script. */
-export function resultsOf({ found, lost, text, arrays, declared }: Scan): readonly HoleContext[] {
-  if (lost !== null) {
-    return text
-      .split(HOLE)
-      .slice(1)
-      .map(() => ({ kind: 'refused', ...lost }));
+  #tighten(hole: number, kind: 'integer' | 'quoted'): void {
+    const context = this.found[hole];
+    if (context?.kind !== 'placed') return;
+    const [layer, ...around] = context.layers;
+    const isBare = layer?.kind === 'bare' || layer?.kind === 'quoted';
+    if (layer === undefined || layer.kind === 'integer' || (kind === 'quoted' && !isBare)) return;
+    const integer: readonly QuoteLayer[] = kind === 'integer' ? [{ kind }] : [];
+    const quoted: readonly QuoteLayer[] = isBare ? [{ kind: 'quoted' }] : [];
+    this.found[hole] = { kind: 'placed', layers: [...integer, ...quoted, ...around] };
   }
-  return found.map((context, hole) => {
-    const name = declared.get(hole);
-    const isOfArray = name !== undefined && (arrays.has(name) || arrays.has(null));
-    return context.kind === 'placed' && isOfArray ? { kind: 'refused', ...ARRAY_VALUE } : context;
-  });
-}
 
-// ── Texts within texts ──────────────────────────────────────────────────────────────────────────────────────────────
+  /** Called at the end of the script. */
+  results(): readonly HoleContext[] {
+    const { lost } = this;
+    if (lost !== null) {
+      const holes = this.text.split(HOLE).slice(1);
+      return holes.map(() => ({ kind: 'refused', ...lost }));
+    }
+    return this.found.map((context, hole) => {
+      const name = this.#declared.get(hole);
+      const isOfArray = name !== undefined && (this.arrays.has(name) || this.arrays.has(null));
+      return context.kind === 'placed' && isOfArray ? { kind: 'refused', ...ARRAY_VALUE } : context;
+    });
+  }
 
-/** A separate text inside the script. */
-export function inner(s: Scan, text: string, around: readonly QuoteLayer[]): Scan {
-  return { ...s, text, at: 0, around, script: s.script + 1, depth: s.depth + 1 };
-}
+  // ── Texts within texts ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Continues in the same text, one level deeper; `script`: whether as a script of its own. */
-export function nested(s: Scan, read: (nested: Scan) => void, script: 'same' | 'own' = 'same'): void {
-  if (s.depth >= DEPTH_MAX) return giveUp(s, 'it stands too deep in the script');
-  const nested: Scan = { ...s, depth: s.depth + 1, script: script === 'own' ? s.script + 1 : s.script };
-  read(nested);
-  s.at = nested.at;
-  s.lost = nested.lost;
+  /** Whether the nesting ends here. */
+  isTooDeep(): boolean {
+    const isTooDeep = this.#depth >= DEPTH_MAX;
+    if (isTooDeep) this.giveUp('it stands too deep in the script');
+    return isTooDeep;
+  }
+
+  /** Continues in the same text, one level deeper; `script`: whether as a script of its own. */
+  nested(read: () => void, script: 'same' | 'own' = 'same'): void {
+    if (!this.isTooDeep()) this.#deeper(read, script === 'own' ? 1 : 0);
+  }
+
+  /** Reads a separate text inside the script, as a script of its own. */
+  within(text: string, around: readonly QuoteLayer[], read: () => void): void {
+    const outer = { text: this.text, at: this.at, around: this.around };
+    Object.assign(this, { text, at: 0, around } satisfies typeof outer);
+    this.#deeper(read, 1);
+    Object.assign(this, outer);
+    if (this.lost !== null) this.at = this.text.length;
+  }
+
+  #deeper(read: () => void, scripts: 0 | 1): void {
+    this.#depth += 1;
+    this.script += scripts;
+    read();
+    this.#depth -= 1;
+    this.script -= scripts;
+  }
 }

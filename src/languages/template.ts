@@ -1,19 +1,17 @@
 // `{{path.to.value}}` in a text. Spaces inside the braces do not matter; `{{{{` is a literal pair of braces. Anything
 // else between two pairs of braces is reported as an error.
 
+import type { Place } from '../base/source.ts';
 import type { QuoteLayer } from '../ir/quote.ts';
 import type { Part, Text } from '../ir/text.ts';
 import type { Report } from './report.ts';
 import { shellContexts } from './shell-context.ts';
 import { HOLE } from './shell-heredoc.ts';
-import { placeWithin } from './toml-tree.ts';
-import type { TomlString } from './toml-tree.ts';
+import { placeWithin, type TomlString } from './toml-tree.ts';
 
-export interface Hole {
+/** Its offsets include the braces. */
+export interface Hole extends Place {
   readonly path: readonly string[];
-  /** Offsets in the text, including the braces. */
-  readonly from: number;
-  readonly to: number;
 }
 
 export interface Template {
@@ -22,9 +20,7 @@ export interface Template {
   readonly problems: readonly TemplateProblem[];
 }
 
-export interface TemplateProblem {
-  readonly from: number;
-  readonly to: number;
+interface TemplateProblem extends Place {
   readonly message: string;
   readonly hint: string;
 }
@@ -32,46 +28,38 @@ export interface TemplateProblem {
 /** Hint for texts with braces of their own: formats of docker and Go, expressions of GitHub. */
 export const LITERAL_BRACES = 'For literal braces, write {{{{.';
 
+/** Literal braces; one before a reference, as in a reversed `{a,{{b}}}`; a reference, perhaps without its end. */
+const BRACES = /\{\{\{\{|\{(?=\{\{)|\{\{(?:([^{}\n]*)\}\})?/g;
+
 export function parseTemplate(text: string): Template {
   const parts: (string | Hole)[] = [];
   const problems: TemplateProblem[] = [];
   let plain = '';
   let at = 0;
-  for (;;) {
-    const open = text.indexOf('{{', at);
-    if (open === -1) break;
-    plain += text.slice(at, open);
-    if (text.startsWith('{{{{', open)) {
-      plain += '{{';
-      at = open + 4;
-      continue;
-    }
-    if (text[open + 2] === '{') {
-      // A literal brace before a reference, as in a reversed `{a,{{b}}}`.
-      plain += '{';
-      at = open + 1;
-      continue;
-    }
-    const closed = /\{\{([^{}\n]*)\}\}/y;
-    closed.lastIndex = open;
-    const inside = closed.exec(text)?.[1];
-    if (inside === undefined) {
+  for (const { 0: matched, 1: inside, index } of text.matchAll(BRACES)) {
+    plain += text.slice(at, index);
+    at = index + matched.length;
+    const path = inside?.trim();
+    if (matched === '{{{{') plain += '{{';
+    else if (matched === '{') plain += '{';
+    else if (path === undefined) {
       const message = 'this {{ has no }} on its line';
-      problems.push({ from: open, to: open + 2, message, hint: `Write {{name}}. ${LITERAL_BRACES}` });
-      at = open + 2;
-      continue;
-    }
-    at = closed.lastIndex;
-    const path = inside.trim();
-    if (/^[\w-]+(?:\.[\w-]+)*$/.test(path)) {
+      problems.push({ from: index, to: at, message, hint: `Write {{name}}. ${LITERAL_BRACES}` });
+    } else if (/^[\w-]+(?:\.[\w-]+)*$/.test(path)) {
       if (plain !== '') parts.push(plain);
       plain = '';
-      parts.push({ path: path.split('.'), from: open, to: at });
-    } else problems.push({ from: open, to: at, ...notAPath(path) });
+      parts.push({ path: path.split('.'), from: index, to: at });
+    } else problems.push({ from: index, to: at, ...notAPath(path) });
   }
   plain += text.slice(at);
   if (plain !== '') parts.push(plain);
   return { parts, problems };
+}
+
+/** The placeholder that is the whole text; null if there is more, or none. */
+export function wholeReference(text: string): Hole | null {
+  const [only, ...more] = parseTemplate(text).parts;
+  return only === undefined || typeof only === 'string' || more.length > 0 ? null : only;
 }
 
 function notAPath(path: string): { readonly message: string; readonly hint: string } {
@@ -91,6 +79,11 @@ export function readTemplate(report: Report, string: TomlString): readonly (stri
     report.error('invalid-reference', placeWithin(string, from, to), message, hint);
   }
   return parts;
+}
+
+/** The text with the same filler for each placeholder. */
+export function fillPlaceholders(parts: Template['parts'], filler: string): string {
+  return parts.map((part) => (typeof part === 'string' ? part : filler)).join('');
 }
 
 /** A path, a name, a value: references are inserted unchanged. */
@@ -119,7 +112,7 @@ export function scriptText(
     report.error('nul-byte', place, 'the script contains a NUL byte', 'Shells cannot read it; remove it.');
     return '';
   }
-  const contexts = shellContexts(parts.map((part) => (typeof part === 'string' ? part : HOLE)).join(''));
+  const contexts = shellContexts(fillPlaceholders(parts, HOLE));
   const layers = new Map<Hole, readonly QuoteLayer[]>();
   const reasons = new Set<string>();
   for (const [index, hole] of parts.filter((part) => typeof part !== 'string').entries()) {

@@ -2,21 +2,19 @@
 // Windows works in the shell. In a multi-line string, a backslash that starts no escape (the `\(` of a regular
 // expression) is literal: TOML forbids it, but authors of scripts mean it so. It is a warning.
 
+import { err, ok, type Result } from '../base/errors.ts';
 import type { Place } from '../base/source.ts';
 import type { Seam } from './toml-tree.ts';
 
-export type StringRead =
-  | {
-      readonly ok: true;
-      readonly value: string;
-      readonly seams: readonly Seam[];
-      readonly end: number;
-      /** Literal backslashes. */
-      readonly literal: readonly StringFault[];
-    }
-  | ({ readonly ok: false } & StringFault);
+interface StringRead {
+  readonly text: string;
+  readonly seams: readonly Seam[];
+  readonly end: number;
+  /** Literal backslashes. */
+  readonly literal: readonly StringFault[];
+}
 
-export interface StringFault {
+interface StringFault {
   readonly place: Place;
   readonly message: string;
   readonly hint: string;
@@ -34,94 +32,63 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
-/** `at` is the first quote. Keys cannot be multi-line strings: `multiline` says whether they are allowed. */
-export function readString(text: string, at: number, multiline: boolean): StringRead {
-  const mark = text[at] === '"' ? '"' : "'";
-  const long = multiline && text.startsWith(mark.repeat(3), at);
-  return long ? readLong(text, at, mark) : readShort(text, at, mark);
-}
+/** Closing quotes, backslashes, and characters that are not copied. */
+const SPECIAL = {
+  short: { '"': /["\\]|[^\t -~\u0080-\uffff]/g, "'": /'|[^\t -~\u0080-\uffff]/g },
+  long: { '"': /"{3,}|\\|[^\t\n -~\u0080-\uffff]/g, "'": /'{3,}|[^\t\n -~\u0080-\uffff]/g },
+} as const;
 
-function readShort(text: string, start: number, mark: '"' | "'"): StringRead {
-  const built = new Built(start + 1);
-  const special = mark === '"' ? /["\\]|[^\t -~\u0080-\uffff]/g : /'|[^\t -~\u0080-\uffff]/g;
-  let at = start + 1;
-  for (;;) {
-    special.lastIndex = at;
-    const found = special.exec(text);
-    const character = found?.[0];
-    if (found === null || character === '\n' || character === '\r') {
-      const end = found?.index ?? text.length;
-      return fault(
-        start,
-        end,
-        'this string has no closing quote',
-        `Close it with ${mark}, or use ${mark.repeat(3)} for several lines.`,
-      );
-    }
-    built.copy(text, at, found.index);
-    at = found.index;
-    if (character === mark) return built.done(at + 1);
-    if (character !== '\\') return controlCharacter(text, at);
-    const escaped = readEscape(text, at);
-    if (!escaped.ok) return escaped;
-    built.replace(escaped.value, escaped.end);
-    at = escaped.end;
-  }
-}
-
-function readLong(text: string, start: number, mark: '"' | "'"): StringRead {
-  let at = start + 3;
+/** `start` is the first quote. Keys cannot be multi-line strings: `multiline` says whether they are allowed. */
+export function readString(text: string, start: number, multiline: boolean): Result<StringRead, StringFault> {
+  const mark = text[start] === '"' ? '"' : "'";
+  const isLong = multiline && text.startsWith(mark.repeat(3), start);
+  const special = SPECIAL[isLong ? 'long' : 'short'][mark];
   // A line end right after the opening quotes is not part of the value.
-  if (text.startsWith('\r\n', at)) at += 2;
-  else if (text[at] === '\n') at += 1;
-  const built = new Built(at);
-  const special = mark === '"' ? /"{3,}|\\|[^\t\n -~\u0080-\uffff]/g : /'{3,}|[^\t\n -~\u0080-\uffff]/g;
+  const opening = isLong ? /["']{3}(?:\r?\n)?/y : /["']/y;
+  opening.lastIndex = start;
+  opening.test(text);
+  const built = new StringBuilder(text, opening.lastIndex);
   for (;;) {
-    special.lastIndex = at;
+    special.lastIndex = built.at;
     const found = special.exec(text);
-    if (found === null) {
-      const hint = `Close it with ${mark.repeat(3)}.`;
-      return fault(start, start + 3, 'this string is never closed', hint);
+    if (found === null && isLong) {
+      return fault(start, start + 3, 'this string is never closed', `Close it with ${mark.repeat(3)}.`);
     }
-    built.copy(text, at, found.index);
-    at = found.index;
-    const matched = found[0];
-    if (matched.startsWith(mark)) {
-      // Up to two quotes may precede the closing three.
-      if (matched.length > 5)
-        return fault(
-          at,
-          at + matched.length,
-          'too many quotes in a row',
-          `Write ${mark === '"' ? String.raw`\"` : 'some of them in a "…" string'}.`,
-        );
-      built.copy(text, at, at + matched.length - 3);
-      return built.done(at + matched.length);
+    if (found === null || (!isLong && /[\r\n]/.test(found[0]))) {
+      const hint = `Close it with ${mark}, or use ${mark.repeat(3)} for several lines.`;
+      return fault(start, found?.index ?? text.length, 'this string has no closing quote', hint);
     }
-    if (matched === '\r' && text[at + 1] === '\n') {
-      built.replace('\n', at + 2);
-      at += 2;
-    } else if (matched === '\\') {
+    const [matched] = found;
+    built.copyTo(found.index);
+    const { at } = built;
+    if (matched.startsWith(mark)) return isLong ? closeLong(built, matched) : built.finish(at + 1);
+    if (matched === '\r' && text[at + 1] === '\n') built.replaceTo(at + 2, '\n');
+    else if (matched !== '\\') return controlCharacter(text, at);
+    else {
       const folded = /\\[ \t]*\r?\n[ \t\r\n]*/y;
       folded.lastIndex = at;
-      const fold = folded.exec(text);
-      const escaped = fold === null ? readEscape(text, at) : { ok: true as const, value: '', end: folded.lastIndex };
-      if (!escaped.ok && !isEscape(text, at)) {
-        built.literal.push({ ...escaped, message: `${escaped.message}; it is used literally` });
-        built.copy(text, at, at + 1);
-        at += 1;
-        continue;
+      const isFolded = isLong && folded.test(text);
+      const escaped = isFolded ? ok({ text: '', end: folded.lastIndex }) : readEscape(text, at);
+      if (escaped.ok) built.replaceTo(escaped.value.end, escaped.value.text);
+      else if (!isLong || isEscape(text, at)) return escaped;
+      else {
+        built.literal.push({ ...escaped.error, message: `${escaped.error.message}; it is used literally` });
+        built.copyTo(at + 1);
       }
-      if (!escaped.ok) return escaped;
-      built.replace(escaped.value, escaped.end);
-      at = escaped.end;
-    } else return controlCharacter(text, at);
+    }
   }
 }
 
-type EscapeRead =
-  | { readonly ok: true; readonly value: string; readonly end: number }
-  | Extract<StringRead, { ok: false }>;
+/** Up to two quotes may precede the closing three. */
+function closeLong(built: StringBuilder, quotes: string): Result<StringRead, StringFault> {
+  const end = built.at + quotes.length;
+  if (quotes.length > 5) {
+    const hint = `Write ${quotes.startsWith('"') ? String.raw`\"` : 'some of them in a "…" string'}.`;
+    return fault(built.at, end, 'too many quotes in a row', hint);
+  }
+  built.copyTo(end - 3);
+  return built.finish(end);
+}
 
 /** Whether a letter follows for which TOML has an escape, even an invalid one. */
 function isEscape(text: string, at: number): boolean {
@@ -129,10 +96,10 @@ function isEscape(text: string, at: number): boolean {
   return ESCAPES[letter] !== undefined || HEX_DIGITS[letter] !== undefined;
 }
 
-function readEscape(text: string, at: number): EscapeRead {
+function readEscape(text: string, at: number): Result<Pick<StringRead, 'text' | 'end'>, StringFault> {
   const letter = text[at + 1] ?? '';
   const plain = ESCAPES[letter];
-  if (plain !== undefined) return { ok: true, value: plain, end: at + 2 };
+  if (plain !== undefined) return ok({ text: plain, end: at + 2 });
   const width = HEX_DIGITS[letter];
   if (width === undefined) {
     const hint = "A backslash itself is written \\\\; in '…' and '''…''' strings backslashes need no care.";
@@ -144,47 +111,47 @@ function readEscape(text: string, at: number): EscapeRead {
     const message = `\\${letter} must be followed by ${String(width)} hexadecimal digits of a character`;
     return fault(at, at + 2 + digits.length, message, 'For example \\u00e9 for é.');
   }
-  return { ok: true, value: String.fromCodePoint(code), end: at + 2 + width };
+  return ok({ text: String.fromCodePoint(code), end: at + 2 + width });
 }
 
-function controlCharacter(text: string, at: number): StringRead {
+function controlCharacter(text: string, at: number): Result<never, StringFault> {
   const code = text.charCodeAt(at).toString(16).padStart(4, '0');
-  return fault(
-    at,
-    at + 1,
-    `the control character U+${code.toUpperCase()} may not stand in a string`,
-    `Write it as \\u${code}.`,
-  );
+  const message = `the control character U+${code.toUpperCase()} may not stand in a string`;
+  return fault(at, at + 1, message, `Write it as \\u${code}.`);
 }
 
-function fault(from: number, to: number, message: string, hint: string): Extract<StringRead, { ok: false }> {
-  return { ok: false, place: { from, to: Math.max(from + 1, to) }, message, hint };
+function fault(from: number, to: number, message: string, hint: string): Result<never, StringFault> {
+  return err({ place: { from, to: Math.max(from + 1, to) }, message, hint });
 }
 
 /** A value under construction, with the source of its parts. */
-class Built {
-  readonly #parts: string[] = [];
-  readonly #seams: Seam[] = [];
+class StringBuilder {
+  /** End of the source read so far. */
+  at: number;
   readonly literal: StringFault[] = [];
-  #length = 0;
+  readonly #source: string;
+  readonly #seams: Seam[];
+  #text = '';
 
-  constructor(start: number) {
-    this.#seams.push({ value: 0, source: start });
+  constructor(source: string, start: number) {
+    this.#source = source;
+    this.at = start;
+    this.#seams = [{ value: 0, source: start }];
   }
 
-  copy(text: string, from: number, to: number): void {
-    this.#parts.push(text.slice(from, to));
-    this.#length += to - from;
+  copyTo(end: number): void {
+    this.#text += this.#source.slice(this.at, end);
+    this.at = end;
   }
 
-  /** The value differs from the source, which continues at `sourceEnd`. */
-  replace(value: string, sourceEnd: number): void {
-    this.#parts.push(value);
-    this.#length += value.length;
-    this.#seams.push({ value: this.#length, source: sourceEnd });
+  /** The value differs from the source, which continues at `end`. */
+  replaceTo(end: number, text: string): void {
+    this.#text += text;
+    this.#seams.push({ value: this.#text.length, source: end });
+    this.at = end;
   }
 
-  done(end: number): StringRead {
-    return { ok: true, value: this.#parts.join(''), seams: this.#seams, end, literal: this.literal };
+  finish(end: number): Result<StringRead, StringFault> {
+    return ok({ text: this.#text, seams: this.#seams, end, literal: this.literal });
   }
 }

@@ -3,7 +3,13 @@
 import type { Json } from '../base/json.ts';
 import type { Place } from '../base/source.ts';
 
-export type TomlValue = TomlString | TomlNumber | TomlBoolean | TomlMoment | TomlList | TomlTable;
+export type TomlValue = TomlString | (Scalar & { readonly place: Place }) | TomlList | TomlTable;
+
+export type Scalar =
+  | { readonly kind: 'integer' | 'float'; readonly value: number }
+  | { readonly kind: 'boolean'; readonly value: boolean }
+  /** A date, a time or both, as written. */
+  | { readonly kind: 'moment'; readonly value: string };
 
 export interface TomlString {
   readonly kind: 'string';
@@ -16,25 +22,6 @@ export interface TomlString {
 export interface Seam {
   readonly value: number;
   readonly source: number;
-}
-
-export interface TomlNumber {
-  readonly kind: 'integer' | 'float';
-  readonly place: Place;
-  readonly value: number;
-}
-
-export interface TomlBoolean {
-  readonly kind: 'boolean';
-  readonly place: Place;
-  readonly value: boolean;
-}
-
-/** A date, a time or both, as written. */
-export interface TomlMoment {
-  readonly kind: 'moment';
-  readonly place: Place;
-  readonly value: string;
 }
 
 export interface TomlList {
@@ -64,36 +51,19 @@ export function placeWithin(text: TomlString, from: number, to: number): Place {
 
 /** Moments become text, since JSON has none. Null if a number has no JSON form. */
 export function tomlToJson(value: TomlValue): Json {
-  switch (value.kind) {
-    case 'list':
-      return value.items.map(tomlToJson);
-    case 'table':
-      return Object.fromEntries([...value.entries.values()].map((entry) => [entry.key, tomlToJson(entry.value)]));
-    case 'integer':
-    case 'float':
-      // JSON has no negative zero.
-      return Number.isFinite(value.value) ? value.value + 0 : null;
-    case 'string':
-    case 'boolean':
-    case 'moment':
-      return value.value;
-  }
+  if (value.kind === 'list') return value.items.map(tomlToJson);
+  if (value.kind === 'table')
+    return Object.fromEntries([...value.entries.values()].map((entry) => [entry.key, tomlToJson(entry.value)]));
+  if (typeof value.value !== 'number') return value.value;
+  // JSON has no negative zero.
+  return Number.isFinite(value.value) ? value.value + 0 : null;
 }
 
 /** For messages: `expected a string, got a list`. */
 export function describeToml(value: TomlValue): string {
-  switch (value.kind) {
-    case 'integer':
-    case 'float':
-    case 'boolean':
-      return String(value.value);
-    case 'moment':
-      return 'a date or time';
-    case 'string':
-    case 'list':
-    case 'table':
-      return `a ${value.kind}`;
-  }
+  if (value.kind === 'moment') return 'a date or time';
+  const isShort = value.kind === 'integer' || value.kind === 'float' || value.kind === 'boolean';
+  return isShort ? String(value.value) : `a ${value.kind}`;
 }
 
 function sourceOffset({ seams, place }: TomlString, offset: number): number {

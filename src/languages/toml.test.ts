@@ -1,15 +1,14 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { getStaticTOMLValue, parseTOML } from 'toml-eslint-parser';
 import { describe, expect, test } from 'vitest';
-import type { Diagnostic } from '../base/diagnostic.ts';
+
 import type { Json } from '../base/json.ts';
-import { makeSource } from '../base/source.ts';
+import { type Diagnostic, makeSource } from '../base/source.ts';
 import { createReport } from './report.ts';
+import { placeWithin, type TomlTable, tomlToJson } from './toml-tree.ts';
 import { readToml } from './toml.ts';
-import type { TomlTable } from './toml-tree.ts';
-import { placeWithin, tomlToJson } from './toml-tree.ts';
 
 function read(text: string): { readonly tree: TomlTable | null; readonly diagnostics: readonly Diagnostic[] } {
   const report = createReport(makeSource('a.toml', text));

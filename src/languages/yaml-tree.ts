@@ -1,22 +1,17 @@
 // Reads YAML as values and keys, each with its position. After an error there is no tree.
 
-import type { Document, Node } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
-import type { Place } from '../base/source.ts';
-import type { Report } from './report.ts';
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
 
-export type YamlValue = YamlScalar | YamlNothing | YamlList | YamlMap;
+import { makeSource, type Place } from '../base/source.ts';
+import { createReport, type Report } from './report.ts';
+
+export type YamlValue = YamlScalar | { readonly kind: 'nothing'; readonly place: Place } | YamlList | YamlMap;
 
 export interface YamlScalar {
   readonly kind: 'string' | 'number' | 'boolean';
   readonly place: Place;
   /** A number or boolean as written. */
   readonly text: string;
-}
-
-export interface YamlNothing {
-  readonly kind: 'nothing';
-  readonly place: Place;
 }
 
 export interface YamlList {
@@ -39,114 +34,134 @@ export interface YamlEntry {
 
 /** For messages: `must be a list, got a map`. */
 export function describeYaml(value: YamlValue): string {
-  switch (value.kind) {
-    case 'nothing':
-      return 'nothing';
-    case 'number':
-    case 'boolean':
-      return value.text;
-    case 'string':
-    case 'list':
-    case 'map':
-      return `a ${value.kind}`;
-  }
+  if (value.kind === 'number' || value.kind === 'boolean') return value.text;
+  return value.kind === 'nothing' ? 'nothing' : `a ${value.kind}`;
 }
+
+/** Whether a document has the key at its top level, in block or flow style. A broken one may have it all the same. */
+export function hasRootKey(text: string, key: string): boolean {
+  if (new RegExp(`^["']?${key}["']?\\s*:`, 'm').test(text)) return true;
+  const isFlow = /^(?:\uFEFF|\s+|#.*|---|%.*)*\{/.test(text);
+  if (!isFlow || !text.includes(key)) return false;
+  const root = readYaml(createReport(makeSource('', text)), { from: 0, to: text.length });
+  return root?.kind === 'map' && root.entries.has(key);
+}
+
+/** The parser takes seconds for more. */
+const YAML_LENGTH_MAX = 500_000;
 
 /** A part of the report's text. Null after an error. */
 export function readYaml(report: Report, { from, to }: Place): YamlValue | null {
+  if (to - from > YAML_LENGTH_MAX) {
+    const message = `the YAML has ${String(Math.ceil((to - from) / 1_000))} kB; at most 500 kB are read`;
+    report.error('file-too-large', { from, to: from + 1 }, message, 'Keep long texts in files of their own.');
+    return null;
+  }
   const text = report.source.text.slice(from, to);
-  // We report positions instead of the parser's excerpts.
-  const document = parseDocument(text, { prettyErrors: false });
+  // We report positions instead of the parser's excerpts. Its check for duplicate keys compares each with all others.
+  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
   for (const { pos, code, message } of document.errors) {
     const place = onItsLine(text, pos);
-    report.error(
-      'invalid-yaml',
-      { from: from + place.from, to: from + place.to },
-      sentence(message),
-      CURES[code] ?? CURE,
-    );
+    const sentence = `${message.slice(0, 1).toLowerCase()}${message.slice(1)}`;
+    report.error('invalid-yaml', { from: from + place.from, to: from + place.to }, sentence, CURES[code] ?? CURE);
   }
-  if (document.errors.length > 0) return null;
-  const converted = new Converter(document, from, text).value(document.contents, 0);
-  if (converted !== null) return converted;
-  report.error('invalid-yaml', { from, to: from + 1 }, 'aliases are nested too deeply', 'Write it out.');
-  return null;
+  const { value, duplicates } = convert(document, text, from);
+  for (const place of duplicates)
+    report.error('invalid-yaml', place, 'map keys must be unique', 'Remove one of the two.');
+  if (document.errors.length > 0 || duplicates.length > 0) return null;
+  if (value === null)
+    report.error('invalid-yaml', { from, to: from + 1 }, 'aliases are nested too deeply', 'Write it out.');
+  return value;
 }
 
 /** An error at the end of a line is shown at its last character. */
 function onItsLine(text: string, [from, to]: readonly [number, number]): Place {
-  const last = text.slice(0, from).replace(/[\r\n]+$/, '').length;
+  let last = from;
+  while (last > 0 && '\r\n'.includes(text.charAt(last - 1))) last -= 1;
   const start = from > 0 && /^[\r\n]?$/.test(text.slice(from, from + 1)) ? Math.max(0, Math.min(from, last) - 1) : from;
   return { from: start, to: Math.max(to, start + 1) };
 }
 
 const CURE = 'Look at the indentation, quotes and brackets here and on the line before.';
 const CURES: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: 'Remove one of the two.',
   TAB_AS_INDENT: 'Indent with spaces.',
   BLOCK_AS_IMPLICIT_KEY: 'A value with a colon in it is put in quotes.',
   MULTIPLE_DOCS: 'Remove the line ---.',
 };
 
-function sentence(message: string): string {
-  return `${message.slice(0, 1).toLowerCase()}${message.slice(1)}`;
-}
-
 /** Limit on nodes: aliases can expand to very many. */
 const NODES_MAX = 100_000;
 const DEPTH_MAX = 100;
 
-class Converter {
-  private nodes = 0;
-  private readonly document: Document;
-  private readonly base: number;
-  private readonly text: string;
-
-  constructor(document: Document, base: number, text: string) {
-    this.document = document;
-    this.base = base;
-    this.text = text;
-  }
-
-  /** Null above the limit. */
-  value(node: unknown, depth: number): YamlValue | null {
-    this.nodes += 1;
-    if (this.nodes > NODES_MAX || depth > DEPTH_MAX) return null;
-    if (isAlias(node)) return this.value(node.resolve(this.document), depth + 1);
-    const place = this.placeOf(node as Node | null);
-    if (isScalar(node)) return this.scalar(node.value, place);
+/** `base`: the offset of the text. The value is null above the limits. `duplicates`: repeated keys. */
+function convert(
+  document: Document,
+  text: string,
+  base: number,
+): { readonly value: YamlValue | null; readonly duplicates: readonly Place[] } {
+  let nodes = 0;
+  let deepest = 0;
+  const duplicates: Place[] = [];
+  // The parser would search the whole document for each alias. Null while the value is being read.
+  const anchors = new Map<string, { value: YamlValue; nodes: number; height: number } | null>();
+  const placeOf = (node: unknown): Place => {
+    const [from, to] = (node as Node | null)?.range ?? [0, 1];
+    return { from: base + from, to: base + Math.max(to, from + 1) };
+  };
+  /** Counts the node, or all nodes of an alias. */
+  const isWithinLimits = (more: number, depth: number): boolean => {
+    nodes += more;
+    deepest = Math.max(deepest, depth);
+    return nodes <= NODES_MAX && depth <= DEPTH_MAX;
+  };
+  const valueOf = (node: unknown, depth: number): YamlValue | null => {
+    if (isAlias(node)) {
+      const known = anchors.get(node.source);
+      if (known === undefined) return { kind: 'nothing', place: placeOf(node) };
+      return known !== null && isWithinLimits(known.nodes, depth + known.height) ? known.value : null;
+    }
+    if (!isWithinLimits(1, depth)) return null;
+    const anchor = isScalar(node) || isSeq(node) || isMap(node) ? node.anchor : undefined;
+    if (anchor === undefined) return contentOf(node, depth);
+    const [nodesBefore, deepestBefore] = [nodes, deepest];
+    deepest = depth;
+    anchors.set(anchor, null);
+    const value = contentOf(node, depth);
+    if (value !== null) anchors.set(anchor, { value, nodes: 1 + nodes - nodesBefore, height: deepest - depth });
+    deepest = Math.max(deepest, deepestBefore);
+    return value;
+  };
+  const contentOf = (node: unknown, depth: number): YamlValue | null => {
+    const place = placeOf(node);
+    if (isScalar(node)) return scalarOf(node.value, text.slice(place.from - base, place.to - base), place);
     if (isSeq(node)) {
-      const items = node.items.map((item) => this.value(item, depth + 1));
+      const items = node.items.map((item) => valueOf(item, depth + 1));
       return items.includes(null) ? null : { kind: 'list', place, items: items.filter((item) => item !== null) };
     }
     if (!isMap(node)) return { kind: 'nothing', place };
     const entries = new Map<string, YamlEntry>();
     for (const { key, value } of node.items) {
-      const inner = this.value(value, depth + 1);
+      const inner = valueOf(value, depth + 1);
       if (inner === null) return null;
       const name = isScalar(key) ? String(key.value) : '';
-      entries.set(name, { key: name, keyPlace: this.placeOf(key as Node | null), value: inner });
+      if (isScalar(key) && entries.has(name)) duplicates.push(placeOf(key));
+      entries.set(name, { key: name, keyPlace: placeOf(key), value: inner });
     }
     return { kind: 'map', place, entries };
-  }
+  };
+  return { value: valueOf(document.contents, 0), duplicates };
+}
 
-  private scalar(value: unknown, place: Place): YamlValue {
-    const written = this.text.slice(place.from - this.base, place.to - this.base);
-    switch (typeof value) {
-      case 'string':
-        return { kind: 'string', place, text: value };
-      case 'number':
-      case 'bigint':
-        return { kind: 'number', place, text: written };
-      case 'boolean':
-        return { kind: 'boolean', place, text: value ? 'true' : 'false' };
-      default:
-        return { kind: 'nothing', place };
-    }
-  }
-
-  private placeOf(node: Node | null): Place {
-    const [from, to] = node?.range ?? [0, 1];
-    return { from: this.base + from, to: this.base + Math.max(to, from + 1) };
+function scalarOf(value: unknown, written: string, place: Place): YamlValue {
+  switch (typeof value) {
+    case 'string':
+      return { kind: 'string', place, text: value };
+    case 'number':
+    case 'bigint':
+      return { kind: 'number', place, text: written };
+    case 'boolean':
+      return { kind: 'boolean', place, text: String(value) };
+    default:
+      return { kind: 'nothing', place };
   }
 }

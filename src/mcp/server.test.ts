@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
+
+import { err, ok } from '../base/errors.ts';
 import type { JsonMap } from '../base/json.ts';
-import { err, ok } from '../base/result.ts';
-import { serveMcp } from './server.ts';
-import type { Tool } from './server.ts';
+import { serveMcp, type Tool } from './server.ts';
 
 const FIELDS: Tool['fields'] = {
   word: { type: 'string', required: true, description: 'A word.' },

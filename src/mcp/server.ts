@@ -8,13 +8,12 @@
 import type { Readable, Writable } from 'node:stream';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
-import type { JsonMap } from '../base/json.ts';
-import { isJsonMap, own } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
-import { isErrno } from '../sys/errno.ts';
-import { crash } from '../sys/throw-uncaught.ts';
+import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
+
+import type { Result } from '../base/errors.ts';
+import { isJsonMap, type JsonMap, own } from '../base/json.ts';
+import { crash, isErrno } from '../sys/errors.ts';
 
 export interface Tool {
   readonly name: string;
@@ -29,7 +28,7 @@ export interface Tool {
 
 export interface Field {
   readonly type: 'string' | 'object';
-  readonly required: boolean;
+  readonly required?: boolean;
   readonly description: string;
 }
 
@@ -105,7 +104,7 @@ function declarationOf({ name, title, description, annotations, fields }: Tool) 
     inputSchema: {
       type: 'object' as const,
       properties: Object.fromEntries(properties) as Record<string, object>,
-      required: entries.filter(([, { required }]) => required).map(([field]) => field),
+      required: entries.filter(([, { required }]) => required === true).map(([field]) => field),
       additionalProperties: false,
     },
     annotations: { title, ...annotations },
@@ -121,8 +120,7 @@ function inputProblem({ fields }: Tool, input: JsonMap): string | null {
     // Some clients send null for an argument that is left out.
     const value = own(input, name) ?? null;
     if (value === null && required) return `the argument ${name} is missing`;
-    if (value === null) continue;
-    const fits = type === 'object' ? isJsonMap(value) : typeof value === 'string';
+    const fits = value === null || (type === 'object' ? isJsonMap(value) : typeof value === 'string');
     if (!fits) return `the argument ${name} must be ${type === 'object' ? 'an object' : 'a string'}`;
   }
   return null;

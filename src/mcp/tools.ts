@@ -2,16 +2,13 @@
 // the model in words about tools. Entry of a bundle of its own, which `meow mcp` loads: only plain data may cross it.
 
 import { createHash } from 'node:crypto';
-import type { JsonMap } from '../base/json.ts';
-import { isJsonMap, own } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
-import { err, ok } from '../base/result.ts';
-import { UsageError } from '../base/usage-error.ts';
-import { currentPrompt, emitEvent, messageOf, reportDone, requestApproval, stepStatus } from '../app/agent-requests.ts';
+
 import type { Answer } from '../app/agent-requests.ts';
+import { currentPrompt, emitEvent, messageOf, reportDone, requestApproval, stepStatus } from '../app/agent-requests.ts';
 import type { RunContext } from '../app/run-context.ts';
-import type { McpOptions, Tool } from './server.ts';
-import { serveMcp } from './server.ts';
+import { err, ok, type Result, UsageError } from '../base/errors.ts';
+import { isJsonMap, type JsonMap, own } from '../base/json.ts';
+import { type McpOptions, serveMcp, type Tool } from './server.ts';
 
 const INSTRUCTIONS = `You are an agent in a run of meow, which executes a workflow step by step. Your task is one step. \
 When the work is finished, call the tool done with every output that the step asks for; this ends the step, like the \
@@ -27,7 +24,8 @@ export function serveTools(
 }
 
 function toolsFor(context: RunContext): readonly Tool[] {
-  return TOOLS.map((tool) => ({
+  const tools = context.mayAsk ? [...TOOLS, PERMISSION] : TOOLS;
+  return tools.map((tool) => ({
     ...tool,
     async perform(input, signal) {
       try {
@@ -54,10 +52,9 @@ const TOOLS: readonly RunTool[] = [
     fields: {
       outputs: {
         type: 'object',
-        required: false,
         description: 'One member for each output that the task asks for: its name and a value of its type.',
       },
-      notes: { type: 'string', required: false, description: 'Kept with the step, for people to read.' },
+      notes: { type: 'string', description: 'Kept with the step, for people to read.' },
     },
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     perform: done,
@@ -68,7 +65,7 @@ const TOOLS: readonly RunTool[] = [
     description: 'Reports an event to the run, for steps that wait for it. Returns at once.',
     fields: {
       type: { type: 'string', required: true, description: 'The name of the event, like tests-passed.' },
-      data: { type: 'object', required: false, description: 'Data of the event: names and values.' },
+      data: { type: 'object', description: 'Data of the event: names and values.' },
     },
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     perform: event,
@@ -83,14 +80,12 @@ const TOOLS: readonly RunTool[] = [
       question: { type: 'string', required: true, description: 'What the person should decide or tell you.' },
       gate: {
         type: 'string',
-        required: false,
         description:
           'Name of the decision, if the task gives you one. A name that was decided in this step stays decided, ' +
           'even for another question.',
       },
       timeout: {
         type: 'string',
-        required: false,
         description: 'Longest time to wait, like 30s, 5m or 1h30m. Default: no limit.',
       },
     },
@@ -102,16 +97,29 @@ const TOOLS: readonly RunTool[] = [
     title: 'Show the task or a status',
     description: 'Shows your current task again, with the outputs to report, or the status of a step.',
     fields: {
-      step: { type: 'string', required: false, description: 'Id of a step. Default: show your current task.' },
+      step: { type: 'string', description: 'Id of a step. Default: show your current task.' },
     },
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     perform: status,
   },
 ];
 
+/** For programs that ask a tool whether the model may use another one. Models need not call it. */
+const PERMISSION: RunTool = {
+  name: 'permission',
+  title: 'Ask for permission',
+  description: 'Asks a person whether a tool may be used. It is called automatically: do not call it.',
+  fields: {
+    tool_name: { type: 'string', required: true, description: 'The tool.' },
+    input: { type: 'object', description: 'Its input.' },
+    tool_use_id: { type: 'string', description: 'Id of the call.' },
+  },
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  perform: permission,
+};
+
 async function done(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>> {
-  const outputs = own(input, 'outputs');
-  const report = { outputs: isJsonMap(outputs) ? outputs : {}, notes: textIn(input, 'notes') };
+  const report = { outputs: mapIn(input, 'outputs'), notes: textIn(input, 'notes') };
   const answer = await reportDone(context, report, { signal });
   if (answer.kind !== 'ack') return err(`Error: ${forTool(messageOf(answer))}`);
   return ok([COMPLETE, ...(answer.warnings ?? [])].join('\n'));
@@ -121,29 +129,39 @@ const COMPLETE = 'Complete. There is nothing more to do here until you are given
 
 async function event(context: RunContext, input: JsonMap): Promise<Result<string, string>> {
   const type = textIn(input, 'type') ?? '';
-  const data = own(input, 'data');
-  const sent = await emitEvent(context, type, isJsonMap(data) ? data : {});
+  const sent = await emitEvent(context, type, mapIn(input, 'data'));
   if (!sent.ok) return err(`meow: ${sent.error}`);
-  return sent.value
-    ? ok(`The event ${type} was sent.`)
-    : err(`meow: the event ${type} was not delivered: the run has ended`);
+  if (!sent.value) return err(`meow: the event ${type} was not delivered: the run has ended`);
+  return ok(`The event ${type} was sent.`);
 }
 
 async function ask(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>> {
   const prompt = textIn(input, 'question') ?? '';
   const gate = textIn(input, 'gate') ?? gateFor(context, prompt);
   const answer = await requestApproval(context, { gate, prompt, timeout: textIn(input, 'timeout') }, signal);
-  switch (answer.kind) {
-    case 'gate-decided':
-      return ok(decisionText(answer));
-    case 'timeout':
-      return ok(
-        `No answer: ${answer.message}. Ask again if you can wait longer; otherwise continue without an answer, or leave it.`,
-      );
-    default:
-      return err(`meow: ${messageOf(answer)}`);
-  }
+  if (answer.kind === 'gate-decided') return ok(decisionText(answer));
+  if (answer.kind !== 'timeout') return err(`meow: ${messageOf(answer)}`);
+  return ok(`No answer: ${answer.message}. ${NO_ANSWER}`);
 }
+
+/** The answer is JSON, for the agent's program. */
+async function permission(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>> {
+  const wanted = mapIn(input, 'input');
+  const prompt = `${textIn(input, 'tool_name') ?? 'a tool'}: ${shortened(JSON.stringify(wanted))}`;
+  const gate = gateFor(context, textIn(input, 'tool_use_id') ?? prompt).replace('ask-', 'permission-');
+  const answer = await requestApproval(context, { gate, prompt, timeout: null }, signal);
+  if (answer.kind !== 'gate-decided') return err(`meow: ${messageOf(answer)}`);
+  if (answer.approved) return ok(JSON.stringify({ behavior: 'allow', updatedInput: wanted }));
+  return ok(JSON.stringify({ behavior: 'deny', message: decisionText(answer) }));
+}
+
+const SHOWN_MAX = 2_000;
+
+function shortened(text: string): string {
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+}
+
+const NO_ANSWER = 'Ask again if you can wait longer; otherwise continue without an answer, or leave it.';
 
 /** The same question of the same step has the same name, so a repeated call finds its answer; others do not. */
 function gateFor({ agent, step }: RunContext, question: string): string {
@@ -173,6 +191,11 @@ const IDLE = 'There is no task for you to report at the moment.';
 function textIn(input: JsonMap, name: string): string | null {
   const value = own(input, name);
   return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function mapIn(input: JsonMap, name: string): JsonMap {
+  const value = own(input, name);
+  return isJsonMap(value) ? value : {};
 }
 
 /** A message of the run may end with the command line to report by; the model has a tool instead. */

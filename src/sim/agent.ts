@@ -6,14 +6,12 @@
 // and engine: it has no terminal in which a person could find it.
 
 import { existsSync } from 'node:fs';
+
+import { isInterrupt, type PromptMessage } from '../ir/prompt-text.ts';
+import { writeJsonFile } from '../sys/files.ts';
 import { watchPath } from '../sys/watch.ts';
-import type { PromptMessage } from '../ir/prompt-text.ts';
-import { isInterrupt } from '../ir/prompt-text.ts';
-import type { Mail } from './mail.ts';
-import { mailboxIn, readMail, tellLimit } from './mail.ts';
-import { readMemory, writeMemory } from './memory-file.ts';
-import type { Memory } from './rules.ts';
-import { ruleFor, withPrompt, withRule } from './rules.ts';
+import { type Mail, mailboxIn, readMail, tellLimit } from './mail.ts';
+import { type Memory, readMemory, ruleFor, withPrompt, withRule } from './rules.ts';
 import type { SimScript } from './script.ts';
 import { Turn } from './turn.ts';
 
@@ -50,7 +48,14 @@ export class SimAgent {
 
   /** Starts taking prompts. */
   open(): void {
-    for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => this.#askedToEnd(signal));
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        if (this.#deaf) return;
+        say(`[${signal}]`);
+        this.#turn?.abort();
+        process.exit(0);
+      });
+    }
     process.on('SIGINT', () => this.#turn?.abort());
     const watcher = watchPath(mailboxIn(this.#options.folder), () => this.#look());
     setInterval(() => this.#look(), watcher === null ? LOOK_UNWATCHED_MS : LOOK_MS);
@@ -63,8 +68,8 @@ export class SimAgent {
     const mailbox = mailboxIn(folder);
     if (!existsSync(mailbox)) process.exit(0);
     for (const letter of readMail(mailbox)) this.#receive(letter);
-    const used = this.#turn !== null || (socket !== null && existsSync(socket));
-    if (used) this.#usefulAt = Date.now();
+    const isUsed = this.#turn !== null || (socket !== null && existsSync(socket));
+    if (isUsed) this.#usefulAt = Date.now();
     else if (Date.now() - this.#usefulAt > USELESS_MS) process.exit(0);
   }
 
@@ -141,14 +146,7 @@ export class SimAgent {
 
   #remember(memory: Memory): void {
     this.#memory = memory;
-    writeMemory(this.#options.memory, memory);
-  }
-
-  #askedToEnd(signal: string): void {
-    if (this.#deaf) return;
-    say(`[${signal}]`);
-    this.#turn?.abort();
-    process.exit(0);
+    writeJsonFile(this.#options.memory, memory);
   }
 }
 

@@ -1,17 +1,10 @@
 // Programs started by a simulated agent: shell commands of its script, and `meow` from PATH, as a real agent finds it.
 // Each knows its step, so that a late report cannot complete another step.
 
-import { isErrno } from '../sys/errno.ts';
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
-export interface ChildRequest {
-  readonly program: string;
-  readonly args: readonly string[];
-  readonly step: string;
-  /** Kills the program. */
-  readonly signal: AbortSignal;
-}
+import { tolerate } from '../sys/errors.ts';
 
 export interface ChildEnd {
   /** 128 + N after signal N; 127 if it could not start. */
@@ -20,15 +13,16 @@ export interface ChildEnd {
   readonly stderr: string;
 }
 
-export function runChild({ program, args, step, signal }: ChildRequest): Promise<ChildEnd> {
+/** `signal` kills the program. */
+export function run(program: string, args: readonly string[], step: string, signal: AbortSignal): Promise<ChildEnd> {
   return new Promise((resolve) => {
     const env = { ...process.env, MEOW_STEP: step };
     // Own process group: an interrupt kills all of it.
     const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    const said = { stdout: '', stderr: '' };
+    const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].setEncoding('utf8').on('data', (text: string) => {
-        if (said[name].length < OUTPUT_MAX) said[name] += text;
+        if (output[name].length < OUTPUT_MAX) output[name] += text;
       });
     }
     const abort = (): void => {
@@ -39,10 +33,10 @@ export function runChild({ program, args, step, signal }: ChildRequest): Promise
     signal.addEventListener('abort', abort, { once: true });
     const end = (status: number): void => {
       signal.removeEventListener('abort', abort);
-      resolve({ status, ...said });
+      resolve({ status, ...output });
     };
     child.once('error', (error) => {
-      said.stderr += `${error.message}\n`;
+      output.stderr += `${error.message}\n`;
       end(127);
     });
     child.once('exit', (code, killedBy) => {
@@ -59,11 +53,7 @@ export function runChild({ program, args, step, signal }: ChildRequest): Promise
 
 function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    if (!isErrno(error, 'ESRCH')) throw error;
-  }
+  tolerate(['ESRCH'], undefined, () => process.kill(-pid, signal));
 }
 
 const GRACE_MS = 1_000;

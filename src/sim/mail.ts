@@ -11,9 +11,10 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isErrno } from '../sys/errno.ts';
-import { readJsonFile, writeJsonFile } from '../sys/json-file.ts';
+
 import type { AgentMessage } from '../ir/prompt-text.ts';
+import { tolerate } from '../sys/errors.ts';
+import { readJsonFile, writeJsonFile } from '../sys/files.ts';
 
 export interface Mail {
   readonly message: AgentMessage;
@@ -91,7 +92,7 @@ export function readMail(folder: string): readonly Mail[] {
     .filter((file) => NUMBERED.test(file) && file.endsWith('.json'))
     .toSorted()
     .flatMap((file) => {
-      const text = readIfThere(join(folder, file));
+      const text = tolerate(['ENOENT'], null, () => readFileSync(join(folder, file), 'utf8'));
       if (text === null) return [];
       const [message, stem] = [JSON.parse(text) as AgentMessage, stemOf(file)];
       const begin = (): void => writeFileSync(join(folder, `${stem}.begun`), '', { mode: 0o600 });
@@ -110,20 +111,8 @@ function idIn(file: string): string {
 }
 
 function renamed(folder: string, stem: string, to: 'taken' | 'withdrawn'): boolean {
-  try {
+  return tolerate(['ENOENT'], false, () => {
     renameSync(join(folder, `${stem}.json`), join(folder, `${stem}.${to}`));
     return true;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return false;
-    throw error;
-  }
-}
-
-function readIfThere(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null;
-    throw error;
-  }
+  });
 }

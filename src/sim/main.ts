@@ -6,8 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SimAgent } from './agent.ts';
 import { READY } from './mail.ts';
-import type { SimScript } from './script.ts';
-import { readSimScript } from './script.ts';
+import { readSimScript, type SimScript } from './script.ts';
 import { takeTurn, parseTurnArguments } from './turn-program.ts';
 
 /** Returns an exit code if it cannot start; otherwise the program runs until it is stopped. */
@@ -28,13 +27,13 @@ export function main(args: readonly string[]): number {
 
 /** One turn with the prompt on stdin. Resolves to the exit code. */
 export async function mainOfTurn(args: readonly string[]): Promise<number> {
-  const wish = parseTurnArguments(args, process.env);
-  if (!wish.ok) {
-    process.stderr.write(`meow sim-turn: ${wish.error}\n`);
+  const given = parseTurnArguments(args, process.env);
+  if (!given.ok) {
+    process.stderr.write(`meow sim-turn: ${given.error}\n`);
     return 2;
   }
-  const script = existsSync(wish.value.script) ? scriptIn(wish.value.script) : { rules: [] };
-  return script === null ? 2 : takeTurn(wish.value, script, readFileSync(0, 'utf8'));
+  const script = existsSync(given.value.script) ? scriptIn(given.value.script) : { rules: [] };
+  return script === null ? 2 : takeTurn(given.value, script, readFileSync(0, 'utf8'));
 }
 
 /** Null if the script is invalid; the errors have been printed. */

@@ -1,7 +1,8 @@
-// Chooses the script rule for a prompt, and counts the rules that were followed. Pure: the memory is passed in and
-// returned, so a restarted agent continues counting.
+// Chooses the script rule for a prompt, and counts the rules that were followed, in a file: a restarted agent continues
+// counting.
 
-import { segmentMatcher } from '../base/segment-pattern.ts';
+import { segmentMatcher } from '../base/names.ts';
+import { readJsonFile } from '../sys/files.ts';
 import type { Rule } from './script.ts';
 
 export interface Memory {
@@ -13,11 +14,12 @@ export interface Memory {
 
 export const NOTHING_REMEMBERED: Memory = { prompts: 0, followed: {} };
 
-export interface Situation {
-  readonly agent: string;
-  readonly step: string;
-  readonly prompt: string;
+/** The file may be absent. */
+export function readMemory(path: string): Memory {
+  return (readJsonFile(path) as Memory | null) ?? NOTHING_REMEMBERED;
 }
+
+type Situation = Readonly<Record<'agent' | 'step' | 'prompt', string>>;
 
 /** Index of the first matching rule from `from` on; null if none. */
 export function ruleFor(
@@ -44,14 +46,8 @@ export function withRule(memory: Memory, number: number): Memory {
 function fits(rule: Rule, { agent, step, prompt }: Situation): boolean {
   if (rule.agent !== null && !segmentMatcher(rule.agent)(agent)) return false;
   if (rule.step !== null && ![step, visitOf(step)].some(segmentMatcher(rule.step))) return false;
-  switch (rule.prompt?.kind) {
-    case undefined:
-      return true;
-    case 'part':
-      return prompt.includes(rule.prompt.text);
-    case 'expression':
-      return rule.prompt.expression.test(prompt);
-  }
+  if (rule.prompt === null) return true;
+  return rule.prompt.kind === 'part' ? prompt.includes(rule.prompt.text) : rule.prompt.expression.test(prompt);
 }
 
 /** The visit of a Conductor step that a turn is a part of: `fix#2` for `fix#2.turn`. Other steps: their own id. */

@@ -1,11 +1,9 @@
 // Actions of a simulated agent, one verb for each table. Half of them are misbehaviour.
 
 import type { JsonMap } from '../base/json.ts';
-import type { Report } from '../languages/report.ts';
-import { listed, suggest } from '../languages/report.ts';
-import { checkKeys, duration, stringAt, tableAt } from '../languages/toml-fields.ts';
-import type { TomlEntry, TomlTable, TomlValue } from '../languages/toml-tree.ts';
-import { describeToml, tomlToJson } from '../languages/toml-tree.ts';
+import { checkKeys, listed, type Report, suggest } from '../languages/report.ts';
+import { duration, stringAt, tableAt } from '../languages/toml-fields.ts';
+import { describeToml, type TomlEntry, type TomlTable, tomlToJson, type TomlValue } from '../languages/toml-tree.ts';
 
 export type Action =
   | { readonly kind: 'say'; readonly text: string }
@@ -34,90 +32,71 @@ export type Action =
 
 type Reader = (entry: TomlEntry, table: TomlTable, report: Report) => Action | null;
 
-interface Verb {
-  readonly read: Reader;
-  /** Keys allowed beside it. */
-  readonly beside?: readonly string[];
-}
-
-const VERBS: Readonly<Record<string, Verb>> = {
+const VERBS: Readonly<Record<string, Reader>> = {
   say: text((value) => ({ kind: 'say', text: value })),
-  wait: {
-    read: ({ key, value }, _, report) => {
-      const ms = duration(report, key, value);
-      return ms === null ? null : { kind: 'wait', ms };
-    },
+  wait: ({ key, value }, _, report) => {
+    const ms = duration(report, key, value);
+    return ms === null ? null : { kind: 'wait', ms };
   },
-  write: {
-    beside: ['text'],
-    read: (entry, table, report) => {
-      const path = stringAt(report, table, entry.key);
-      return path && { kind: 'write', path: path.value, text: stringAt(report, table, 'text')?.value ?? '' };
-    },
-  },
+  write: text((path, table, report) => {
+    return { kind: 'write', path, text: stringAt(report, table, 'text')?.value ?? '' };
+  }),
   run: text((value) => ({ kind: 'run', command: value })),
-  event: {
-    beside: ['data'],
-    read: (entry, table, report) => {
-      const event = stringAt(report, table, entry.key);
-      const data = tableAt(report, table, 'data', 'For example { event = "built", data = { file = "a.ts" } }.');
-      return event && { kind: 'event', event: event.value, data: data === null ? {} : mapOf(data) };
-    },
+  event: (entry, table, report) => {
+    const event = stringAt(report, table, entry.key);
+    const data = tableAt(report, table, 'data', 'For example { event = "built", data = { file = "a.ts" } }.');
+    return event && { kind: 'event', event: event.value, data: data === null ? {} : mapOf(data) };
   },
-  ask: {
-    beside: ['gate'],
-    read: (entry, table, report) => {
-      const question = stringAt(report, table, entry.key);
-      const gate = stringAt(report, table, 'gate')?.value ?? null;
-      return question && { kind: 'ask', question: question.value, gate };
-    },
+  ask: (entry, table, report) => {
+    const question = stringAt(report, table, entry.key);
+    const gate = stringAt(report, table, 'gate')?.value ?? null;
+    return question && { kind: 'ask', question: question.value, gate };
   },
   done: done(false),
   done_twice: done(true),
-  wrong: {
-    read: (entry, _, report) => {
-      const outputs = outputsIn(entry, report);
-      return outputs === undefined ? null : { kind: 'wrong', outputs };
-    },
+  wrong: (entry, _, report) => {
+    const outputs = outputsIn(entry, report);
+    return outputs === undefined ? null : { kind: 'wrong', outputs };
   },
   prime: flag({ kind: 'prime' }),
   ignore: flag({ kind: 'ignore' }),
   stop: flag({ kind: 'stop' }),
-  hang: {
-    read: ({ key, value }, _, report) => {
-      if (value.kind === 'boolean' && value.value) return { kind: 'hang', hard: false };
-      if (value.kind === 'string' && value.value === 'hard') return { kind: 'hang', hard: true };
-      return wrong(report, key, value, 'true or "hard"', 'A hard one cannot be interrupted, nor ended with TERM.');
-    },
+  hang: ({ key, value }, _, report) => {
+    if (value.kind === 'boolean' && value.value) return { kind: 'hang', hard: false };
+    if (value.kind === 'string' && value.value === 'hard') return { kind: 'hang', hard: true };
+    return wrong(report, key, value, 'true or "hard"', 'A hard one cannot be interrupted, nor ended with TERM.');
   },
-  crash: {
-    read: ({ key, value }, _, report) => {
-      if (value.kind === 'integer' && value.value >= 0 && value.value <= 255)
-        return { kind: 'crash', how: value.value };
-      if (value.kind === 'string' && SIGNALS.has(value.value)) {
-        return { kind: 'crash', how: value.value as NodeJS.Signals };
-      }
-      const hint = `For example { crash = 1 } or { crash = "SIGKILL" }. Signals: ${listed(SIGNALS)}.`;
-      return wrong(report, key, value, 'an exit status or a signal', hint);
-    },
+  crash: ({ key, value }, _, report) => {
+    if (value.kind === 'integer' && value.value >= 0 && value.value <= 255) return { kind: 'crash', how: value.value };
+    if (value.kind === 'string' && SIGNALS.has(value.value)) {
+      return { kind: 'crash', how: value.value as NodeJS.Signals };
+    }
+    const hint = `For example { crash = 1 } or { crash = "SIGKILL" }. Signals: ${listed(SIGNALS)}.`;
+    return wrong(report, key, value, 'an exit status or a signal', hint);
   },
-  cost: {
-    read: ({ key, value }, _, report) => {
-      const hint = 'For example { cost = { usd = 0.05, tokens = 1200 } }.';
-      if (value.kind !== 'table') return wrong(report, key, value, 'a table', hint);
-      checkKeys(report, value, ['usd', 'tokens'], `the action "${key}"`, 'error');
-      const amounts = ['usd', 'tokens'].map((name) => {
-        const amount = value.entries.get(name)?.value;
-        if (amount === undefined) return null;
-        if ((amount.kind === 'integer' || amount.kind === 'float') && amount.value >= 0) return amount.value;
-        wrong(report, name, amount, 'an amount', hint);
-        return null;
-      });
-      return { kind: 'cost', usd: amounts[0] ?? null, tokens: amounts[1] ?? null };
-    },
+  cost: ({ key, value }, _, report) => {
+    const hint = 'For example { cost = { usd = 0.05, tokens = 1200 } }.';
+    if (value.kind !== 'table') return wrong(report, key, value, 'a table', hint);
+    checkKeys(report, value, ['usd', 'tokens'], `the action "${key}"`, 'error');
+    const amountAt = (name: string): number | null => {
+      const amount = value.entries.get(name)?.value;
+      if (amount === undefined) return null;
+      if ((amount.kind === 'integer' || amount.kind === 'float') && amount.value >= 0) return amount.value;
+      return wrong(report, name, amount, 'an amount', hint);
+    };
+    return { kind: 'cost', usd: amountAt('usd'), tokens: amountAt('tokens') };
   },
   fail: text((value) => ({ kind: 'fail', text: value })),
   limit: text((value) => ({ kind: 'limit', text: value })),
+};
+
+/** Keys allowed beside a verb. */
+const BESIDE: Readonly<Record<string, readonly string[]>> = {
+  write: ['text'],
+  event: ['data'],
+  ask: ['gate'],
+  done: ['notes'],
+  done_twice: ['notes'],
 };
 
 /** Signals whose default action ends a program. */
@@ -130,8 +109,7 @@ export function readAction(report: Report, value: TomlValue): Action | null {
     report.error('wrong-type', value.place, `an action must be a table, got ${describeToml(value)}`, hint);
     return null;
   }
-  const verbs = [...value.entries.values()].filter(({ key }) => Object.hasOwn(VERBS, key));
-  const [entry, second] = verbs;
+  const [entry, second] = [...value.entries.values()].filter(({ key }) => Object.hasOwn(VERBS, key));
   if (entry === undefined) {
     const known = Object.keys(VERBS);
     const [written = ''] = value.entries.keys();
@@ -144,38 +122,29 @@ export function readAction(report: Report, value: TomlValue): Action | null {
     report.error('two-actions', second.keyPlace, message, 'Write them as two actions, in the order that you mean.');
     return null;
   }
-  const verb = VERBS[entry.key];
-  if (verb === undefined) return null;
-  checkKeys(report, value, [entry.key, ...(verb.beside ?? [])], `the action "${entry.key}"`, 'error');
-  return verb.read(entry, value, report);
+  checkKeys(report, value, [entry.key, ...(BESIDE[entry.key] ?? [])], `the action "${entry.key}"`, 'error');
+  return VERBS[entry.key]?.(entry, value, report) ?? null;
 }
 
-function text(make: (value: string) => Action): Verb {
-  return {
-    read: (entry, table, report) => {
-      const value = stringAt(report, table, entry.key);
-      return value && make(value.value);
-    },
+function text(make: (value: string, table: TomlTable, report: Report) => Action): Reader {
+  return (entry, table, report) => {
+    const value = stringAt(report, table, entry.key);
+    return value && make(value.value, table, report);
   };
 }
 
-function flag(action: Action): Verb {
-  return {
-    read: ({ key, value }, _, report) =>
-      value.kind === 'boolean' && value.value
-        ? action
-        : wrong(report, key, value, 'true', `Write { ${key} = true }, or leave it out.`),
+function flag(action: Action): Reader {
+  return ({ key, value }, _, report) => {
+    if (value.kind === 'boolean' && value.value) return action;
+    return wrong(report, key, value, 'true', `Write { ${key} = true }, or leave it out.`);
   };
 }
 
-function done(twice: boolean): Verb {
-  return {
-    beside: ['notes'],
-    read: (entry, table, report) => {
-      const outputs = outputsIn(entry, report);
-      const notes = stringAt(report, table, 'notes')?.value ?? null;
-      return outputs === undefined ? null : { kind: 'done', outputs, notes, twice };
-    },
+function done(twice: boolean): Reader {
+  return (entry, table, report) => {
+    const outputs = outputsIn(entry, report);
+    const notes = stringAt(report, table, 'notes')?.value ?? null;
+    return outputs === undefined ? null : { kind: 'done', outputs, notes, twice };
   };
 }
 

@@ -1,25 +1,23 @@
 // The script of simulated agents: `NAME.sim.toml` beside `NAME.meow.toml`. Rules are tried in order; the first that
 // matches a prompt determines what the agent does. A prompt without a matching rule is completed as requested.
 //
-//   [[on]] agent = "worker-*"      all conditions are optional; `*` is a wildcard step = "build.*" prompt = "fix"
-// part of the prompt, or a pattern: "/fix(es)?/" times = 1               how often each agent follows the rule; later
-// prompts skip it do = [{ say = "…" }, { done = { k = "v" } }]
+//   [[on]]
+//   agent = "worker-*"    all conditions are optional; `*` is a wildcard
+//   step = "build.*"
+//   prompt = "fix"        part of the prompt, or a pattern: "/fix(es)?/"
+//   times = 1             how often each agent follows the rule; later prompts skip it
+//   do = [{ say = "…" }, { done = { k = "v" } }]
 //
 // A rule that ends without a report ends the agent's turn: the stop hook sends the prompt again, and the later rules
 // are tried. Every text may contain `{{agent}}`, `{{step}}` and `{{n}}` (the number of the prompt).
 
-import type { Diagnostic } from '../base/diagnostic.ts';
-import { hasErrors } from '../base/diagnostic.ts';
-import { makeSource } from '../base/source.ts';
 import type { Json, JsonMap } from '../base/json.ts';
-import type { Report } from '../languages/report.ts';
-import { createReport } from '../languages/report.ts';
+import { type Diagnostic, hasErrors, makeSource } from '../base/source.ts';
+import { checkKeys, createReport, type Report } from '../languages/report.ts';
+import { countAt, listAt, missing, stringAt } from '../languages/toml-fields.ts';
+import { placeWithin, type TomlTable } from '../languages/toml-tree.ts';
 import { readToml } from '../languages/toml.ts';
-import { checkKeys, countAt, listAt, missing, stringAt } from '../languages/toml-fields.ts';
-import type { TomlTable } from '../languages/toml-tree.ts';
-import { placeWithin } from '../languages/toml-tree.ts';
-import { readAction } from './script-action.ts';
-import type { Action } from './script-action.ts';
+import { type Action, readAction } from './script-action.ts';
 
 export interface SimScript {
   readonly rules: readonly Rule[];
@@ -51,20 +49,16 @@ export function readSimScript(
 }
 
 /** Replaces the placeholders in a value. */
-export function filled<T extends Json>(value: T, words: Readonly<Record<string, string>>): T {
-  return fill(value, words) as T;
-}
-
-function fill(value: Json, words: Readonly<Record<string, string>>): Json {
+export function filled<T extends Json>(value: T, words: Readonly<Record<string, string>>): T;
+export function filled(value: Json, words: Readonly<Record<string, string>>): Json {
   if (typeof value === 'string') {
     return value.replaceAll(/\{\{\s*(agent|step|n)\s*\}\}/g, (whole, word: string) => words[word] ?? whole);
   }
-  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => fill(item, words));
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => filled(item, words));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value as JsonMap).map(([key, item]) => [key, fill(item, words)]));
+  return Object.fromEntries(Object.entries(value as JsonMap).map(([key, item]) => [key, filled(item, words)]));
 }
 
-const RULE_KEYS = ['agent', 'step', 'prompt', 'times', 'do'];
 const RULES_HINT = 'Write each rule as a table of its own: [[on]], and below it do = [{ done = true }].';
 
 function readRules(report: Report, root: TomlTable): readonly Rule[] {
@@ -77,7 +71,7 @@ function readRules(report: Report, root: TomlTable): readonly Rule[] {
 }
 
 function readRule(report: Report, table: TomlTable): Rule {
-  checkKeys(report, table, RULE_KEYS, 'a rule', 'error');
+  checkKeys(report, table, ['agent', 'step', 'prompt', 'times', 'do'], 'a rule', 'error');
   if (!table.entries.has('do')) {
     missing(report, table.place, 'the rule', 'do', 'Say what is to be done: do = [{ done = true }].');
   }

@@ -1,23 +1,27 @@
 // `meow sim-turn`: one headless turn of a simulated agent. The prompt is on stdin; the script decides what the agent
-// does, as for the long-lived one (agent.ts). Without a script it reports the requested outputs, or else answers with a
-// short text.
+// does, as for the long-lived one (agent.ts). Without a script it reports the requested outputs, or else gives the
+// answer that it was started with.
 //
-//   meow sim-turn --session ID              starts a session; it must not exist meow sim-turn --resume ID
-// continues a session meow sim-turn --fork ID --session NEW   starts a session with the history of another [--model M]
-// [--effort E]          only recorded
+//   meow sim-turn --session ID              starts a session; it must not exist
+//   meow sim-turn --resume ID               continues a session
+//   meow sim-turn --fork ID --session NEW   starts a session with the history of another
+//     [--model M] [--effort E]              only recorded
 //
 //   MEOW_AGENT, MEOW_STEP   matched by rules, used for reports
 //   MEOW_SIM_SCRIPT         the script; default: `sim.toml` in the run's folder, if it exists
 //   MEOW_SIM_SESSIONS       folder of sessions; default: `sim-sessions` in the run's folder. Each session is a file
 //                           `ID.jsonl` with a line `{"prompt": …}` for each prompt and `{"answer": …}` for each answer
-//   MEOW_INBOX              lies in the run's folder; if unset, the working directory counts as the run's folder
+//   MEOW_SIM_ANSWER         its answer if no rule matches and no report is requested; default: a short text
+//   MEOW_INBOX              a path in the run's folder; if unset, the working directory counts as the run's folder
 //
 // It prints events on stdout, one JSON object a line:
 //
-//   {"kind":"begun","session":ID} {"kind":"text","text":…}                       the agent says something
-// {"kind":"tool","state":"begun","text":…}       it calls a program; then "ended" with the program's output
-// {"kind":"result","ok":true,"text":…}           its answer: everything it said {"kind":"result","ok":false,"text":…}
-// or the error, with "limit":{"until":…} for a usage limit: its end in milliseconds since 1970, or null
+//   {"kind":"begun","session":ID}
+//   {"kind":"text","text":…}                   the agent says something
+//   {"kind":"tool","state":"begun","text":…}   it calls a program; then "ended" with the program's output
+//   {"kind":"result","ok":true,"text":…}       its answer: everything it said
+//   {"kind":"result","ok":false,"text":…}      or the error, with "limit":{"until":…} for a usage limit: its end in
+//                                              milliseconds since 1970, or null
 //
 // A result also has "usd" and "tokens", the costs of the turn, or null. A crash prints no result; the exit code is 1
 // unless the result is ok. SIGINT ends the turn with a result that is not ok and exit code 0, as some agents do;
@@ -26,17 +30,17 @@
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
-import { err, ok } from '../base/result.ts';
-import type { Result } from '../base/result.ts';
+
+import { err, ok, type Result } from '../base/errors.ts';
 import type { Expectation } from '../ir/output.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
-import { readMemory, writeMemory } from './memory-file.ts';
-import { ruleFor, withPrompt, withRule } from './rules.ts';
+import { writeJsonFile } from '../sys/files.ts';
+import { readMemory, ruleFor, withPrompt, withRule } from './rules.ts';
 import type { SimScript } from './script.ts';
 import { Turn } from './turn.ts';
 
-export interface TurnRequest {
-  readonly kind: 'fresh' | 'resume' | 'fork';
+export interface TurnArguments {
+  readonly resumes: boolean;
   /** Session of this turn. */
   readonly session: string;
   /** For a fork: the parent session. */
@@ -49,13 +53,12 @@ export interface TurnRequest {
   readonly script: string;
   /** Folder of the sessions. */
   readonly sessions: string;
+  /** If no rule matches and no report is requested; null: a short text. */
+  readonly answer: string | null;
 }
 
 /** The error is a sentence. */
-export function parseTurnArguments(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): Result<TurnRequest, string> {
+export function parseTurnArguments(args: readonly string[], env: NodeJS.ProcessEnv): Result<TurnArguments, string> {
   const flags = new Map<string, string>();
   for (let at = 0; at < args.length; at += 2) {
     const [name = '', value] = [args[at], args[at + 1]];
@@ -69,39 +72,47 @@ export function parseTurnArguments(
   }
   const odd = [id, fork ?? id].find((each) => !/^[\w.-]{1,200}$/.test(each));
   if (odd !== undefined) return err(`${JSON.stringify(odd)} can be no session`);
-  const inbox = environment['MEOW_INBOX'];
+  const inbox = env['MEOW_INBOX'];
   const runFolder = inbox === undefined ? process.cwd() : dirname(inbox);
   return ok({
-    kind: resume !== undefined ? 'resume' : fork !== undefined ? 'fork' : 'fresh',
+    resumes: resume !== undefined,
     session: id,
     parent: fork ?? null,
     model: flags.get('--model') ?? null,
     effort: flags.get('--effort') ?? null,
-    agent: environment['MEOW_AGENT'] ?? 'sim',
-    step: environment['MEOW_STEP'] ?? '',
-    script: environment['MEOW_SIM_SCRIPT'] ?? join(runFolder, 'sim.toml'),
-    sessions: environment['MEOW_SIM_SESSIONS'] ?? join(runFolder, 'sim-sessions'),
+    agent: env['MEOW_AGENT'] ?? 'sim',
+    step: env['MEOW_STEP'] ?? '',
+    script: env['MEOW_SIM_SCRIPT'] ?? join(runFolder, 'sim.toml'),
+    sessions: env['MEOW_SIM_SESSIONS'] ?? join(runFolder, 'sim-sessions'),
+    answer: env['MEOW_SIM_ANSWER'] ?? null,
   });
 }
 
 const FLAGS = new Set(['--session', '--resume', '--fork', '--model', '--effort']);
 
 /** Resolves to the exit code. */
-export async function takeTurn(wish: TurnRequest, script: SimScript, prompt: string): Promise<number> {
-  const file = sessionFile(wish, wish.session);
-  const refusal = openSession(wish, file);
+export async function takeTurn(given: TurnArguments, script: SimScript, prompt: string): Promise<number> {
+  const { agent, step, model, effort, session } = given;
+  const file = join(given.sessions, `${session}.jsonl`);
+  const refusal = openSession(given, file);
   if (refusal !== null) {
     process.stderr.write(`${refusal}\n`);
     return 1;
   }
-  const { agent, step, model, effort } = wish;
-  keep(file, { prompt, agent, step, model, effort });
-  tell({ kind: 'begun', session: wish.session });
+  record(file, { prompt, agent, step, model, effort });
+  print({ kind: 'begun', session });
   const interrupt = new AbortController();
-  listen(interrupt);
-  const end = await work(wish, script, prompt, interrupt.signal);
-  keep(file, { answer: end.text });
-  tell({ kind: 'result', ...end });
+  process.on('SIGINT', () => interrupt.abort());
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      // Programs it started are killed with it.
+      interrupt.abort();
+      process.exit(128 + constants.signals[signal]);
+    });
+  }
+  const end = await work(given, script, prompt, interrupt.signal);
+  record(file, { answer: end.text });
+  print({ kind: 'result', ...end });
   return end.ok || interrupt.signal.aborted ? 0 : 1;
 }
 
@@ -113,37 +124,30 @@ interface WorkResult {
   readonly tokens: number | null;
 }
 
-async function work(wish: TurnRequest, script: SimScript, text: string, interrupt: AbortSignal): Promise<WorkResult> {
-  const { agent, step, sessions } = wish;
+async function work(given: TurnArguments, script: SimScript, text: string, signal: AbortSignal): Promise<WorkResult> {
+  const { agent, step, sessions } = given;
   const memoryFile = join(sessions, `${encodeURIComponent(agent)}.memory.json`);
-  const asked = askedOutputs(text);
+  const { prompt, expects, reports } = askedOutputs(text);
   const memory = withPrompt(readMemory(memoryFile));
-  const found = ruleFor(script.rules, { agent, step, prompt: asked.prompt }, memory, 0);
-  writeMemory(memoryFile, found === null ? memory : withRule(memory, found.number));
+  const found = ruleFor(script.rules, { agent, step, prompt }, memory, 0);
+  writeJsonFile(memoryFile, found === null ? memory : withRule(memory, found.number));
 
   const said: string[] = [];
   let problem: Pick<WorkResult, 'text' | 'limit'> | null = null;
   let cost: Pick<WorkResult, 'usd' | 'tokens'> = { usd: 0, tokens: 0 };
-  const message: PromptMessage = {
-    kind: 'prompt',
-    id: step,
-    step,
-    prompt: asked.prompt,
-    text,
-    mode: asked.reports ? 'autonomous' : 'fire-forget',
-    expects: asked.expects,
-  };
+  const mode = reports ? 'autonomous' : 'fire-forget';
+  const message: PromptMessage = { kind: 'prompt', id: step, step, prompt, text, mode, expects };
   const turn = new Turn({
     agent,
     message,
     number: memory.prompts,
-    interrupt,
+    interrupt: signal,
     say: (line) => {
       said.push(line);
-      tell({ kind: 'text', text: line });
+      print({ kind: 'text', text: line });
     },
-    toolBegun: (call) => tell({ kind: 'tool', state: 'begun', text: call }),
-    toolEnded: (lines) => tell({ kind: 'tool', state: 'ended', text: lines.join('\n') }),
+    toolBegun: (call) => print({ kind: 'tool', state: 'begun', text: call }),
+    toolEnded: (lines) => print({ kind: 'tool', state: 'ended', text: lines.join('\n') }),
     spend: (usd, tokens) => {
       cost = { usd, tokens };
     },
@@ -151,36 +155,24 @@ async function work(wish: TurnRequest, script: SimScript, text: string, interrup
       problem = { text: why };
     },
     goDeaf: () => {
-      for (const signal of SIGNALS) process.removeAllListeners(signal).on(signal, () => undefined);
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+        process.removeAllListeners(signal).on(signal, () => undefined);
     },
     tellLimit: (why, until) => {
       problem = { text: `usage limit reached, ${why}`, limit: { until } };
     },
   });
   const end = found === null ? await turn.oblige() : await turn.follow(found.rule.actions);
-  if (interrupt.aborted) return { ok: false, text: 'interrupted', ...cost };
+  if (signal.aborted) return { ok: false, text: 'interrupted', ...cost };
   if (problem !== null) return { ok: false, ...(problem as Pick<WorkResult, 'text' | 'limit'>), ...cost };
-  if (found === null) said.push(end === 'reported' ? 'Reported.' : unscripted(asked.prompt));
+  if (found === null) said.push(end === 'reported' ? 'Reported.' : (given.answer ?? unscripted(prompt)));
   return { ok: true, text: said.join('\n'), ...cost };
 }
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
-function listen(interrupt: AbortController): void {
-  process.on('SIGINT', () => interrupt.abort());
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      // Programs it started are killed with it.
-      interrupt.abort();
-      process.exit(128 + constants.signals[signal]);
-    });
-  }
-}
-
 /** Null if the session can be used, otherwise the reason. */
-function openSession({ kind, session, parent, sessions }: TurnRequest, file: string): string | null {
+function openSession({ resumes, session, parent, sessions }: TurnArguments, file: string): string | null {
   mkdirSync(sessions, { recursive: true, mode: 0o700 });
-  if (kind === 'resume') return existsSync(file) ? null : `there is no session ${session}`;
+  if (resumes) return existsSync(file) ? null : `there is no session ${session}`;
   if (existsSync(file)) return `the session ${session} is in use already`;
   if (parent === null) {
     writeFileSync(file, '', { mode: 0o600 });
@@ -192,29 +184,21 @@ function openSession({ kind, session, parent, sessions }: TurnRequest, file: str
   return null;
 }
 
-function sessionFile({ sessions }: TurnRequest, id: string): string {
-  return join(sessions, `${id}.jsonl`);
-}
-
-function keep(file: string, entry: object): void {
+function record(file: string, entry: object): void {
   appendFileSync(file, `${JSON.stringify(entry)}\n`);
 }
 
-function tell(event: object): void {
+function print(event: object): void {
   process.stdout.write(`${JSON.stringify(event)}\n`);
 }
 
-const LINE_MAX = 80;
-
+/** A planner's verdict if the prompt asks for one. */
 function unscripted(prompt: string): string {
-  return asksForStatus(prompt) ? CONTENT : `An answer to: ${firstLine(prompt)}`;
-}
-
-/** Answer of a planner. */
-const CONTENT = '{"status":"success","next_step":null,"fix_instructions":null,"blockers":[],"risk_flags":[]}';
-
-function firstLine(text: string): string {
-  return (text.trim().split('\n')[0] ?? '').slice(0, LINE_MAX);
+  if (/\nAnswer with exactly one JSON object .*\n\n {2}"status" +one of "success"/.test(prompt)) {
+    return '{"status":"success","next_step":null,"fix_instructions":null,"blockers":[],"risk_flags":[]}';
+  }
+  const [first = ''] = prompt.trim().split('\n');
+  return `An answer to: ${first.slice(0, 80)}`;
 }
 
 // Parses the requests in a prompt, as an agent would read them: the inverse of `promptText`.
@@ -228,22 +212,13 @@ export interface AskedOutputs {
 }
 
 export function askedOutputs(text: string): AskedOutputs {
-  const asked = /(?:^|\n)(?:\nExpected outputs:\n((?: {2}.*\n)+))?\n?Report when .*:\n {2}meow done(?: .*)?\s*$/.exec(
-    text,
-  );
+  const asked = REQUESTS.exec(text);
   if (asked === null) return { prompt: text, reports: false, expects: [] };
-  const lines = (asked[1] ?? '').split('\n').filter((line) => line !== '');
-  return {
-    prompt: text.slice(0, asked.index),
-    reports: true,
-    expects: lines.flatMap((line) => expectationIn(line) ?? []),
-  };
+  const expects = (asked[1] ?? '').split('\n').flatMap((line) => expectationIn(line) ?? []);
+  return { prompt: text.slice(0, asked.index), reports: true, expects };
 }
 
-/** Whether the prompt asks for a planner's verdict. */
-function asksForStatus(text: string): boolean {
-  return /\nAnswer with exactly one JSON object .*\n\n {2}"status" +one of "success"/.test(text);
-}
+const REQUESTS = /(?:^|\n)(?:\nExpected outputs:\n((?: {2}.*\n)+))?\n?Report when .*:\n {2}meow done(?: .*)?\s*$/;
 
 function expectationIn(line: string): Expectation | null {
   const fields = /^ {2}(.+?) \((string|number|boolean|json|file_path), (required|optional)\)(?:: (.*))?$/.exec(line);

@@ -2,15 +2,14 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { unreachable } from '../base/assert.ts';
+
 import type { Json, JsonMap } from '../base/json.ts';
 import { parseDuration } from '../base/time.ts';
 import type { Expectation } from '../ir/output.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { plainText } from '../ir/text.ts';
-import { runChild } from './child.ts';
-import type { ChildEnd } from './child.ts';
+import { within } from '../sys/clock.ts';
+import { type ChildEnd, run } from './child.ts';
 import type { Action } from './script-action.ts';
 import { filled } from './script.ts';
 
@@ -98,11 +97,8 @@ export class Turn {
       case 'ask': {
         say(this.#fill(action.question));
         if (action.gate === null) return 'stopped';
-        const { status } = await this.#meow(
-          'await-approval',
-          this.#fill(action.gate),
-          `--prompt=${this.#fill(action.question)}`,
-        );
+        const prompt = `--prompt=${this.#fill(action.question)}`;
+        const { status } = await this.#meow('await-approval', this.#fill(action.gate), prompt);
         return status === 0 ? 'goes-on' : 'stopped';
       }
       case 'done':
@@ -138,8 +134,6 @@ export class Turn {
         this.#request.tellLimit(told, ms === null ? null : Date.now() + ms);
         return 'quiet';
       }
-      default:
-        return unreachable(action);
     }
   }
 
@@ -164,9 +158,9 @@ export class Turn {
   async #run(program: string, args: readonly string[]): Promise<ChildEnd> {
     const { message, interrupt, toolBegun, toolEnded } = this.#request;
     toolBegun([program, ...args].join(' '));
-    const end = await runChild({ program, args, step: message.step, signal: interrupt });
-    const said = [end.stdout, end.stderr].filter((text) => text.trim() !== '').map((text) => text.trimEnd());
-    toolEnded(end.status === 0 ? said : [...said, `(status ${end.status})`]);
+    const end = await run(program, args, message.step, interrupt);
+    const output = [end.stdout, end.stderr].filter((text) => text.trim() !== '').map((text) => text.trimEnd());
+    toolEnded(end.status === 0 ? output : [...output, `(status ${end.status})`]);
     return end;
   }
 
@@ -177,12 +171,8 @@ export class Turn {
 
 /** `ms` null: until the interrupt. */
 async function asLongAs(interrupt: AbortSignal, ms: number | null): Promise<void> {
-  try {
-    for (let left = ms ?? Infinity; left > 0 && !interrupt.aborted; left -= WAIT_MAX_MS) {
-      await pause(Math.min(left, WAIT_MAX_MS), undefined, { signal: interrupt });
-    }
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
+  for (let left = ms ?? Infinity; left > 0 && !interrupt.aborted; left -= WAIT_MAX_MS) {
+    await within(new Promise(() => undefined), { timeoutMs: Math.min(left, WAIT_MAX_MS), signal: interrupt });
   }
 }
 
@@ -206,13 +196,8 @@ async function crash(how: number | NodeJS.Signals): Promise<never> {
 // Answers of a simulated agent without a script: a value of the right type for each requested output, so that the
 // workflow continues and ends. Outputs that ask for more work (`has_more`, `retry`, `issues_found`) are false.
 
-export interface SimAnswer {
-  readonly outputs: Readonly<Record<string, Json>>;
-  /** Must exist when the outputs are reported; relative to the agent's folder. */
-  readonly files: readonly { readonly path: string; readonly text: string }[];
-}
-
-export function answerTo(expects: readonly Expectation[], agent: string): SimAnswer {
+/** `files` must exist when the outputs are reported; relative to the agent's folder. */
+export function answerTo(expects: readonly Expectation[], agent: string) {
   const files: { path: string; text: string }[] = [];
   const outputs = expects.map((expected): [string, Json] => {
     if (expected.type !== 'file_path') return [expected.name, valueFor(expected)];
@@ -228,6 +213,7 @@ function valueFor({ name, type, description }: Expectation): Json {
     case 'string':
     case 'file_path':
       return `sim-${name}`;
+    case 'integer':
     case 'number':
       return 1;
     case 'boolean':

@@ -9,15 +9,12 @@
 //             durable part, so that no reader sees a rejected record. If the cut fails too, the next `open` finds the same
 //             records or a torn tail. Either way nothing that they ask for has been started.
 
-import { assert, Bug } from '../base/assert.ts';
+import { assert, Bug } from '../base/errors.ts';
 import type { Journal, StoredRun } from '../engine/ports.ts';
-import type { Program } from '../ir/program.ts';
-import type { JournalRecord } from '../kernel/decision.ts';
-import { checkSequence } from './stored-program.ts';
-import { DiskFailure } from './disk-failure.ts';
-import { encodeRecords } from './journal-lines.ts';
-import { asUsageError } from './usage-errors.ts';
-import { isSystemError } from '../sys/errno.ts';
+import { asUsageError, isSystemError, tolerateAsync } from '../sys/errors.ts';
+import { DiskFailure } from './errors.ts';
+import { checkSequence, encodeRecords } from './journal-lines.ts';
+import type { Lock } from './lock.ts';
 
 /** A file that is only ever written at its end. */
 export interface AppendFile {
@@ -29,88 +26,44 @@ export interface AppendFile {
 }
 
 export interface FileJournalParts {
-  readonly runId: string;
-  readonly path: string;
+  readonly at: { readonly runId: string; readonly journal: string };
   readonly run: StoredRun;
   readonly file: AppendFile;
   /** Length of the durable part. */
   readonly size: number;
-  readonly release: () => Promise<void>;
+  readonly lock: Lock;
   /** Removes and releases a run that was just created; null if it existed before. */
   readonly discard: (() => Promise<void>) | null;
 }
 
-export class FileJournal implements Journal {
-  readonly program: Program;
-  readonly programHash: string;
-  readonly records: readonly JournalRecord[];
-  readonly #parts: FileJournalParts;
-  #durableBytes: number;
-  #lastSeq: number;
-  #durableSeq: number;
-  #pending: PendingAppend[] = [];
-  #draining: Promise<void> | null = null;
-  #failure: Error | null = null;
-  #closed: Promise<void> | null = null;
+export function fileJournal({ at, run, file, size, lock, discard }: FileJournalParts): Journal {
+  let durableBytes = size;
+  let lastSeq = run.records.length;
+  let durableSeq = lastSeq;
+  let pending: PendingAppend[] = [];
+  let draining: Promise<void> | null = null;
+  let failure: Error | null = null;
+  let closed: Promise<void> | null = null;
 
-  constructor(parts: FileJournalParts) {
-    this.#parts = parts;
-    this.program = parts.run.program;
-    this.programHash = parts.run.programHash;
-    this.records = parts.run.records;
-    this.#lastSeq = parts.run.records.length;
-    this.#durableSeq = this.#lastSeq;
-    this.#durableBytes = parts.size;
-  }
-
-  async append(records: readonly JournalRecord[]): Promise<void> {
-    if (this.#failure !== null) throw this.#failure;
-    assert(this.#closed === null, 'the journal is closed');
-    checkSequence(this.#lastSeq, records);
-    if (records.length === 0) return;
-    this.#lastSeq += records.length;
-    const text = encodeRecords(records, this.#durableSeq);
-    await new Promise<void>((resolve, reject) => {
-      this.#pending.push({ text, lastSeq: this.#lastSeq, resolve, reject });
-      this.#draining ??= this.#drain();
-    });
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    await this.#draining;
-    if (this.#durableBytes === 0 && this.#parts.discard !== null) return this.#parts.discard();
-    try {
-      await this.#parts.file.close();
-    } finally {
-      await this.#parts.release();
-    }
-  }
-
-  async #drain(): Promise<void> {
+  async function drain(): Promise<void> {
     // Appends of the same event-loop tick are written together.
     await Promise.resolve();
-    while (this.#pending.length > 0) {
-      const group = this.#pending;
-      this.#pending = [];
+    while (pending.length > 0) {
+      const group = pending;
+      pending = [];
       try {
-        await this.#write(Buffer.from(group.map(({ text }) => text).join('')));
+        await write(Buffer.from(group.map(({ text }) => text).join('')));
       } catch (error) {
-        await this.#fail(error, group);
+        await fail(error, group);
         break;
       }
-      this.#durableSeq = group.at(-1)?.lastSeq ?? this.#durableSeq;
+      durableSeq = group.at(-1)?.lastSeq ?? durableSeq;
       for (const { resolve } of group) resolve();
     }
-    this.#draining = null;
+    draining = null;
   }
 
-  async #write(bytes: Buffer): Promise<void> {
-    const { file } = this.#parts;
+  async function write(bytes: Buffer): Promise<void> {
     let written = 0;
     while (written < bytes.length) {
       const count = await file.write(bytes.subarray(written));
@@ -118,22 +71,49 @@ export class FileJournal implements Journal {
       written += count;
     }
     await file.datasync();
-    this.#durableBytes += bytes.length;
+    durableBytes += bytes.length;
   }
 
-  async #fail(error: unknown, group: readonly PendingAppend[]): Promise<void> {
-    const { runId, path, file } = this.#parts;
+  async function fail(error: unknown, group: readonly PendingAppend[]): Promise<void> {
+    const { runId, journal: path } = at;
     // A run without a record cannot be held: its creation failed.
-    const refusal = this.#durableBytes === 0 ? asUsageError(error, `create the run ${runId}`, path) : error;
-    this.#failure = isSystemError(refusal) ? new DiskFailure(runId, 'its journal', path, refusal) : asError(refusal);
-    for (const { reject } of [...group, ...this.#pending]) reject(this.#failure);
-    this.#pending = [];
+    const refusal = durableBytes === 0 ? asUsageError(error, `create the run ${runId}`, path) : error;
+    const reason = isSystemError(refusal) ? new DiskFailure(runId, 'its journal', path, refusal) : asError(refusal);
+    failure = reason;
+    for (const { reject } of [...group, ...pending]) reject(reason);
+    pending = [];
+    await tolerateAsync('any', undefined, file.truncate(durableBytes));
+  }
+
+  async function close(): Promise<void> {
+    await draining;
+    if (durableBytes === 0 && discard !== null) return discard();
     try {
-      await file.truncate(this.#durableBytes);
-    } catch (second) {
-      if (!isSystemError(second)) throw second;
+      await file.close();
+    } finally {
+      await lock.release();
     }
   }
+
+  return {
+    ...run,
+    async append(records) {
+      if (failure !== null) throw failure;
+      assert(closed === null, 'the journal is closed');
+      checkSequence(lastSeq, records);
+      if (records.length === 0) return;
+      lastSeq += records.length;
+      const text = encodeRecords(records, durableSeq);
+      await new Promise<void>((resolve, reject) => {
+        pending.push({ text, lastSeq, resolve, reject });
+        draining ??= drain();
+      });
+    },
+    close() {
+      closed ??= close();
+      return closed;
+    },
+  };
 }
 
 function asError(error: unknown): Error {

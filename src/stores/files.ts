@@ -4,7 +4,7 @@
 //   FOLDER/ID/program.json     the Program and its hash
 //   FOLDER/ID/steps/, agents/  files of steps and agents (local-run-files.ts)
 //   FOLDER/ID/sock, inbox/     socket and inbox (ipc/address.ts)
-//   FOLDER/ID.yaml             the state file (state-file.ts)
+//   FOLDER/ID.yaml             the state file (sys/files.ts)
 //   FOLDER/ID.yaml.lock        the lock (lock.ts)
 //
 //   files/1  The lock is acquired before anything of a new run is visible, and released last.
@@ -17,47 +17,51 @@
 //
 // The folder may also contain workflows, which are searched there by name: only a folder with a journal or a program is a run.
 
-import type { Stats } from 'node:fs';
-import { fstatSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
-import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
+import { fstatSync, type Stats } from 'node:fs';
+import { chmod, constants, type FileHandle, mkdir, open, readdir, rmdir, stat, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { isErrno, isSystemError, REFUSED } from '../sys/errno.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { err, UsageError } from '../base/errors.ts';
 import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import type { AppendFile } from './file-journal.ts';
-import { FileJournal } from './file-journal.ts';
-import type { JournalDamage, JournalText } from './journal-lines.ts';
-import { decodeLastRecord, decodeRecords, startOf } from './journal-lines.ts';
-import type { JournalLossDetail } from './journal-tail.ts';
-import { tailJournal } from './journal-tail.ts';
-import { localRunFiles } from './local-run-files.ts';
-import type { Lock, LockHolder } from './lock.ts';
-import { flockFile, isHolderAlive, readLockHolder, takeLock } from './lock.ts';
+import { ABSENT, asUsageError, isErrno, REFUSED, tolerateAsync } from '../sys/errors.ts';
+import { openRegular, readFrom } from '../sys/files.ts';
 import {
   checkRunId,
-  runLockedError,
   isRunId,
-  missingRunError,
   lostJournalError,
+  missingRunError,
   neverBeganError,
-  asUsageError,
-  shellPath,
   runExistsError,
-} from './usage-errors.ts';
-import { readFrom } from './read-bytes.ts';
-import { decodeProgram, encodeProgram, hashProgram, sourceOf } from './stored-program.ts';
+  runLockedError,
+  shellPath,
+} from './errors.ts';
+import { type AppendFile, fileJournal } from './file-journal.ts';
+import {
+  decodeLastRecord,
+  decodeProgram,
+  decodeRecords,
+  encodeProgram,
+  hashProgram,
+  type JournalDamage,
+  type JournalText,
+  sourceOf,
+  startOf,
+} from './journal-lines.ts';
+import { type JournalLossDetail, tailJournal } from './journal-tail.ts';
+import { localRunFiles } from './local-run-files.ts';
+import { flockFile, liveHolder, type Lock, takeLock } from './lock.ts';
 
 export interface FileStoreOptions {
   /** `…/.meow/workflows`. Created with the first run. */
   readonly folder: string;
-  /** Wraps the file of a journal. Tests use it to make the disk fail. */
-  readonly wrapFile?: (file: AppendFile) => AppendFile;
+  readonly wrapFile?: WrapFile;
 }
+
+/** Wraps the file of a journal. Tests use it to make the disk fail. */
+type WrapFile = (file: AppendFile) => AppendFile;
 
 export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOptions): Store {
   const paths = (runId: string): RunPaths => {
@@ -75,18 +79,19 @@ export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOption
 
   const requireRun = async (at: RunPaths): Promise<void> => {
     if ((await statIfPresent(at.journal)) !== null || (await statIfPresent(at.program)) !== null) return;
-    throw missingRunError(
-      at.runId,
-      (await latestFirst()).map(({ id }) => id),
-    );
+    const known = (await latestFirst()).map(({ id }) => id);
+    throw missingRunError(at.runId, known);
   };
 
-  const reading = async <T>(runId: string, read: (at: RunPaths) => Promise<T>): Promise<T> => {
+  /** If it fails, its actions are undone, and the error says what the operator can do. */
+  const perform = async <T>(verb: string, runId: string, act: (at: RunPaths, undo: Undo) => Promise<T>): Promise<T> => {
     const at = paths(runId);
+    const undo: Undo = [];
     try {
-      return await read(at);
+      return await act(at, undo);
     } catch (error) {
-      throw asUsageError(error, `read the run ${runId}`, at.folder, deniedHint(at));
+      await undoAll(undo);
+      throw asUsageError(error, `${verb} the run ${runId}`, at.folder, verb === 'create' ? null : deniedHint(at));
     }
   };
 
@@ -101,31 +106,16 @@ export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOption
       return entries;
     },
 
-    async create(runId, program) {
-      const at = paths(runId);
-      const undo: Undo = [];
-      try {
-        return await createJournal(at, program, wrapFile, undo);
-      } catch (error) {
-        await undoAll(undo);
-        throw asUsageError(error, `create the run ${runId}`, at.folder);
-      }
-    },
+    create: (runId, program) => perform('create', runId, (at, undo) => createJournal(at, program, wrapFile, undo)),
 
-    async open(runId) {
-      const at = paths(runId);
-      const undo: Undo = [];
-      try {
+    open: (runId) =>
+      perform('open', runId, async (at, undo) => {
         await requireRun(at);
-        return await openJournal(at, wrapFile, undo);
-      } catch (error) {
-        await undoAll(undo);
-        throw asUsageError(error, `open the run ${runId}`, at.folder, deniedHint(at));
-      }
-    },
+        return openJournal(at, wrapFile, undo);
+      }),
 
     read: (runId) =>
-      reading(runId, async (at) => {
+      perform('read', runId, async (at) => {
         await requireRun(at);
         const records = await readRecords(at);
         return { ...(await readProgram(at, records.length)), records };
@@ -136,11 +126,11 @@ export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOption
       return tailJournal({ path: at.journal, fromSeq, signal, refusal: (loss) => lossError(at, loss) });
     },
 
-    programText: (runId) => reading(runId, async (at) => (await readIfPresent(at.program)).toString('utf8')),
+    programText: (runId) => perform('read', runId, async (at) => (await readIfPresent(at.program)).toString('utf8')),
 
     holder: (runId) =>
-      reading(runId, async (at) => {
-        const holder = await liveHolder(at);
+      perform('read', runId, async (at) => {
+        const holder = await liveHolder(at.lock);
         if (holder === null) return null;
         return { pid: holder.pid, host: hostname(), since: holder.takenAt, take: holder.nonce };
       }),
@@ -152,28 +142,13 @@ export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOption
 /** Files open at the same time. */
 const ENTRIES_AT_ONCE = 64;
 
-interface RunPaths {
-  readonly runId: string;
-  readonly parent: string;
-  readonly folder: string;
-  readonly journal: string;
-  readonly program: string;
-  readonly state: string;
-  readonly lock: string;
-}
+type RunPaths = Readonly<ReturnType<typeof pathsOf>>;
 
-function pathsOf(parent: string, runId: string): RunPaths {
+function pathsOf(parent: string, runId: string) {
   const folder = join(parent, runId);
-  const state = `${folder}.yaml`;
-  return {
-    runId,
-    parent,
-    folder,
-    journal: join(folder, 'journal.jsonl'),
-    program: join(folder, 'program.json'),
-    state,
-    lock: `${state}.lock`,
-  };
+  const journal = join(folder, 'journal.jsonl');
+  const program = join(folder, 'program.json');
+  return { runId, parent, folder, journal, program, state: `${folder}.yaml`, lock: `${folder}.yaml.lock` };
 }
 
 /** The hint if permission is denied. */
@@ -181,23 +156,12 @@ function deniedHint({ parent, folder }: RunPaths): string {
   return `see who owns it: ls -la ${shellPath(parent)} ${shellPath(folder)} · ask them, or change the owner or mode (chown, chmod)`;
 }
 
-async function liveHolder({ lock }: RunPaths): Promise<LockHolder | null> {
-  const holder = await readLockHolder(lock);
-  return holder !== null && isHolderAlive(holder) ? holder : null;
-}
-
 /** Undoes each action so far; in the order of the actions. */
 type Undo = (() => Promise<void>)[];
 
 /** An action that cannot be undone does not stop the others: the error that led here is the one to report. */
 async function undoAll(undo: Undo): Promise<void> {
-  for (const step of undo.toReversed()) {
-    try {
-      await step();
-    } catch (error) {
-      if (!isSystemError(error)) throw error;
-    }
-  }
+  for (const step of undo.toReversed()) await tolerateAsync('any', undefined, step());
 }
 
 async function createJournal(at: RunPaths, program: Program, wrapFile: WrapFile, undo: Undo): Promise<Journal> {
@@ -206,22 +170,19 @@ async function createJournal(at: RunPaths, program: Program, wrapFile: WrapFile,
   // While the lock is being acquired.
   const programHash = hashProgram(program);
   const lock = await locking;
-  if (!(await isFree(at))) throw runExistsError(at.runId);
-  await removeRemains(at);
+  await freeId(at);
 
   await makeFolder(at.folder, 0o700, undo);
   await writeProgram(at, encodeProgram(program, programHash), undo);
   const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
   const file = await open(at.journal, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | DURABLE, 0o600);
-  undo.push(
-    () => unlink(at.journal),
-    () => file.close(),
-  );
+  undo.push(() => unlink(at.journal));
+  undo.push(() => file.close());
   await file.chmod(0o600);
   await Promise.all([lockJournal(at, lock, file), syncFolder(at.folder), syncFolder(at.parent)]);
 
   const run: StoredRun = { program, programHash, records: [] };
-  return journalOf(at, run, wrapFile(appendFile(file)), 0, lock, () => undoAll(undo));
+  return fileJournal({ at, run, file: wrapFile(appendFile(file)), size: 0, lock, discard: () => undoAll(undo) });
 }
 
 async function openJournal(at: RunPaths, wrapFile: WrapFile, undo: Undo): Promise<Journal> {
@@ -231,33 +192,21 @@ async function openJournal(at: RunPaths, wrapFile: WrapFile, undo: Undo): Promis
   undo.push(() => file.close());
   await lockJournal(at, lock, file);
 
-  const bytes = await readAll(file);
+  const bytes = await readFrom(file, 0, (await file.stat()).size);
   const { records, wholeBytes } = decode(at, bytes);
   if (records.length === 0) throw await noRecordsError(at);
   const program = await readProgram(at, records.length);
   if (wholeBytes < bytes.length) await file.truncate(wholeBytes);
   // A killed engine may have written records that it did not make durable.
   await file.sync();
-  return journalOf(at, { ...program, records }, wrapFile(appendFile(file)), wholeBytes, lock, null);
+  const run: StoredRun = { ...program, records };
+  return fileJournal({ at, run, file: wrapFile(appendFile(file)), size: wholeBytes, lock, discard: null });
 }
 
 /** A run that left a state file or files of steps had begun, so its records are lost. */
 async function noRecordsError(at: RunPaths): Promise<UsageError> {
   const began = (await statIfPresent(at.state)) !== null || (await statIfPresent(join(at.folder, 'steps'))) !== null;
   return began ? lostJournalError(at.runId, at.journal) : neverBeganError(at.runId);
-}
-
-type WrapFile = (file: AppendFile) => AppendFile;
-
-function journalOf(
-  { runId, journal: path }: RunPaths,
-  run: StoredRun,
-  file: AppendFile,
-  size: number,
-  lock: Lock,
-  discard: (() => Promise<void>) | null,
-): Journal {
-  return new FileJournal({ runId, path, run, file, size, release: () => lock.release(), discard });
 }
 
 /** With O_DSYNC one call does what a write and a datasync do. Not on macOS, where only the datasync reaches the disk. */
@@ -268,17 +217,15 @@ function appendFile(file: FileHandle): AppendFile {
     write: async (bytes) => {
       const { bytesWritten } = await file.write(bytes);
       // Somebody deleted the file: its content is lost when we close it.
-      if (fstatSync(file.fd).nlink === 0) throw deletedError();
+      if (fstatSync(file.fd).nlink === 0) {
+        throw Object.assign(new Error('ENOENT: the journal has been deleted'), { code: 'ENOENT', syscall: 'write' });
+      }
       return bytesWritten;
     },
     datasync: () => (DURABLE === 0 ? file.datasync() : Promise.resolve()),
     truncate: (size) => file.truncate(size),
     close: () => file.close(),
   };
-}
-
-function deletedError(): Error {
-  return Object.assign(new Error('ENOENT: the journal has been deleted'), { code: 'ENOENT', syscall: 'write' });
 }
 
 async function lockRun(at: RunPaths, undo: Undo): Promise<Lock> {
@@ -293,22 +240,16 @@ async function lockJournal(at: RunPaths, lock: Lock, file: FileHandle): Promise<
   if (lock.kind === 'flock' && !(await flockFile(file.fd))) throw runLockedError(at.runId, null);
 }
 
-/** Whether the id is unused, or belongs to a run that never began. */
-async function isFree(at: RunPaths): Promise<boolean> {
+/** Removes what is left of a run that never began. Throws if the id is in use. */
+async function freeId(at: RunPaths): Promise<void> {
   const stats = await statIfPresent(at.folder);
-  if (stats === null) return true;
-  if (!stats.isDirectory()) return false;
-  const names = await readFolder(at.folder);
-  if (names.some((name) => name !== 'journal.jsonl' && name !== 'program.json')) return false;
+  if (stats === null) return;
+  const names = stats.isDirectory() ? await readFolder(at.folder) : null;
+  const isInUse = names?.some((name) => name !== 'journal.jsonl' && name !== 'program.json') ?? true;
+  if (names === null || isInUse) throw runExistsError(at.runId);
   const decoded = decodeRecords(await readIfPresent(at.journal));
-  return decoded.ok && decoded.value.records.length === 0;
-}
-
-async function removeRemains(at: RunPaths): Promise<void> {
-  if ((await statIfPresent(at.folder)) === null) return;
-  for (const path of [at.journal, at.program]) {
-    if ((await statIfPresent(path)) !== null) await unlink(path);
-  }
+  if (!decoded.ok || decoded.value.records.length > 0) throw runExistsError(at.runId);
+  for (const name of names) await unlink(join(at.folder, name));
   await rmdir(at.folder);
 }
 
@@ -324,27 +265,17 @@ async function makeFolder(path: string, mode: number, undo: Undo, parentMade = f
     // From the start: another engine may be creating the same folder.
     return makeFolder(path, mode, undo, true);
   }
-  undo.push(() => rmdirIfEmpty(path));
+  // Unless another engine uses it already.
+  undo.push(() => tolerateAsync(['ENOTEMPTY', 'EEXIST', 'ENOENT'], undefined, rmdir(path)));
   if (mode === 0o700) await chmod(path, mode);
   await syncFolder(dirname(path));
-}
-
-async function rmdirIfEmpty(path: string): Promise<void> {
-  try {
-    await rmdir(path);
-  } catch (error) {
-    // Another engine uses it already.
-    if (!isErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT')) throw error;
-  }
 }
 
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
-    await folder.sync();
-  } catch (error) {
     // Some network file systems make names durable by themselves, and do not support this call.
-    if (!isErrno(error, 'EINVAL', 'ENOTSUP')) throw error;
+    await tolerateAsync(['EINVAL', 'ENOTSUP'], undefined, folder.sync());
   } finally {
     await folder.close();
   }
@@ -362,32 +293,22 @@ async function writeProgram(at: RunPaths, text: string, undo: Undo): Promise<voi
   }
 }
 
-async function readProgram(
-  at: RunPaths,
-  recordCount: number,
-): Promise<{ readonly program: Program; readonly programHash: string }> {
-  const refuse = (what: string): UsageError =>
-    new UsageError(
-      `the program of run ${at.runId} cannot be trusted: ${at.program} ${what}`,
-      `nothing was changed; its records are intact: jq . ${shellPath(at.journal)}`,
-    );
-  let text: string;
-  try {
-    text = await readFile(at.program, 'utf8');
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error;
-    throw recordCount === 0 ? await noRecordsError(at) : refuse('is missing');
-  }
-  const decoded = decodeProgram(text);
-  if (!decoded.ok) throw recordCount === 0 ? await noRecordsError(at) : refuse(decoded.error);
-  return { program: decoded.value.program, programHash: decoded.value.hash };
+async function readProgram(at: RunPaths, recordCount: number): Promise<Omit<StoredRun, 'records'>> {
+  const text = await withFile(at.program, (file) => file.readFile('utf8'));
+  const decoded = text === null ? err('is missing') : decodeProgram(text);
+  if (decoded.ok) return decoded.value;
+  if (recordCount === 0) throw await noRecordsError(at);
+  throw new UsageError(
+    `the program of run ${at.runId} cannot be trusted: ${at.program} ${decoded.error}`,
+    `nothing was changed; its records are intact: jq . ${shellPath(at.journal)}`,
+  );
 }
 
 /** Empty only while the creating engine is alive; otherwise throws. */
 async function readRecords(at: RunPaths): Promise<readonly JournalRecord[]> {
   const read = async (): Promise<readonly JournalRecord[]> => decode(at, await readIfPresent(at.journal)).records;
   const records = await read();
-  if (records.length > 0 || (await liveHolder(at)) !== null) return records;
+  if (records.length > 0 || (await liveHolder(at.lock)) !== null) return records;
   // Since the first read an engine may have written records and ended.
   const now = await read();
   if (now.length === 0) throw await noRecordsError(at);
@@ -439,56 +360,43 @@ function lossError(at: RunPaths, loss: JournalLossDetail): UsageError {
   }
 }
 
-async function readLastRecord(at: RunPaths): Promise<JournalRecord | null> {
-  const file = await openIfPresent(at.journal, constants.O_RDONLY);
-  if (file === null) return null;
-  try {
-    const { size } = await file.stat();
+function readLastRecord(at: RunPaths): Promise<JournalRecord | null> {
+  return withFile(at.journal, async (file, size) => {
     for (let length = LAST_RECORD_BYTES; ; length *= 16) {
       const start = Math.max(0, size - length);
       const bytes = await readFrom(file, start, size - start);
       const record = decodeLastRecord(bytes, start === 0 ? 'whole-file' : 'tail');
       if (record !== 'cut') return record;
     }
-  } finally {
-    await file.close();
-  }
+  });
 }
 
 /** Much more than most records need. */
 const LAST_RECORD_BYTES = 65_536;
 
 async function readIfPresent(path: string, bytesMax = Infinity): Promise<Buffer> {
+  return (await withFile(path, (file, size) => readFrom(file, 0, Math.min(size, bytesMax)))) ?? NO_BYTES;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** Null if there is no such file. */
+async function withFile<T>(path: string, read: (file: FileHandle, size: number) => Promise<T>): Promise<T | null> {
   const file = await openIfPresent(path, constants.O_RDONLY);
-  if (file === null) return Buffer.alloc(0);
+  if (file === null) return null;
   try {
-    const { size } = await file.stat();
-    return await readFrom(file, 0, Math.min(size, bytesMax));
+    return await read(file, (await file.stat()).size);
   } finally {
     await file.close();
   }
 }
 
-async function readAll(file: FileHandle): Promise<Buffer> {
-  return readFrom(file, 0, (await file.stat()).size);
-}
-
 async function openIfPresent(path: string, flags: number): Promise<FileHandle | null> {
-  try {
-    return await open(path, flags);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null;
-    throw error;
-  }
+  return tolerateAsync(['ENOENT'], null, openRegular(path, flags));
 }
 
 async function statIfPresent(path: string): Promise<Stats | null> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
-    throw error;
-  }
+  return tolerateAsync(ABSENT, null, stat(path));
 }
 
 async function readFolder(path: string): Promise<readonly string[]> {
@@ -504,33 +412,20 @@ type Activity = Pick<RunEntry, 'id' | 'changedAt'>;
 
 /** Null if it is not a run. */
 async function activityOf(at: RunPaths): Promise<Activity | null> {
-  try {
-    const stats = await statIfPresent(at.journal);
-    return stats === null ? null : { id: at.runId, changedAt: stats.mtimeMs };
-  } catch (error) {
-    if (!isErrno(error, ...REFUSED)) throw error;
-    return { id: at.runId, changedAt: null };
-  }
+  const stats = await tolerateAsync(REFUSED, { mtimeMs: null }, statIfPresent(at.journal));
+  return stats === null ? null : { id: at.runId, changedAt: stats.mtimeMs };
 }
 
 /** Reads the beginnings of program and journal, and the end of the journal. */
 async function entryOf(at: RunPaths, activity: Activity): Promise<RunEntry> {
-  try {
-    const [program, journal, last] = await Promise.all([
-      readIfPresent(at.program, BEGINNING_BYTES),
-      readIfPresent(at.journal, BEGINNING_BYTES),
-      readLastRecord(at),
-    ]);
-    return {
-      ...activity,
-      source: sourceOf(program.toString('utf8')),
-      startedAt: startOf(journal.toString('latin1')),
-      last,
-    };
-  } catch (error) {
-    if (!isErrno(error, ...REFUSED)) throw error;
-    return { ...activity, source: null, startedAt: null, last: null };
-  }
+  const reading = Promise.all([
+    readIfPresent(at.program, BEGINNING_BYTES),
+    readIfPresent(at.journal, BEGINNING_BYTES),
+    readLastRecord(at),
+  ]);
+  const [program, journal, last] = await tolerateAsync(REFUSED, [NO_BYTES, NO_BYTES, null] as const, reading);
+  const source = sourceOf(program.toString('utf8'));
+  return { ...activity, source, startedAt: startOf(journal.toString('latin1')), last };
 }
 
 /** Enough for the source of a Program with the longest possible path. */

@@ -12,9 +12,13 @@
 //              read.
 
 import { crc32 } from 'node:zlib';
-import { err, ok } from '../base/result.ts';
-import type { Result } from '../base/result.ts';
+import { createHash } from 'node:crypto';
+
+import { assert, err, ok, type Result } from '../base/errors.ts';
+import { isJsonMap, parseJson } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
+import type { StoredRun } from '../engine/ports.ts';
+import type { Program, Source } from '../ir/program.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { Input } from '../kernel/input.ts';
 
@@ -71,10 +75,7 @@ export function decodeRecords(bytes: Buffer, firstSeq = 1): Result<JournalText, 
   return ok({ records, wholeBytes: start });
 }
 
-/**
- * The last whole record in a piece that ends where the file does. `cut`: the piece begins within a line and contains no whole
- * one, so a longer piece is needed.
- */
+/** In a piece that ends where the file does. `cut`: it contains no whole line, so a longer piece is needed. */
 export function decodeLastRecord(bytes: Buffer, piece: 'whole-file' | 'tail'): JournalRecord | 'cut' | null {
   let end = bytes.lastIndexOf(LINE_END);
   // One wrong line is a write that was cut off. A second one is damage, and the line before it is not the last record.
@@ -136,7 +137,8 @@ function readLine(bytes: Buffer, start: number, end: number): Line | null {
   const crc = crcOfBody(crc32(bytes.subarray(start, crcStart)));
   if (bytes.toString('latin1', crcStart, end) !== seal(crc)) return null;
   const text = bytes.toString('utf8', start, end);
-  const line = parse(text);
+  // Text with a correct CRC that is not JSON was not written by us.
+  const line = parseJson(text) as Line | null;
   if (line === null || Number.isNaN(Date.parse(line.at))) return null;
   return line.under === undefined ? line : (JSON.parse(text, lengthener(line.under)) as Line);
 }
@@ -159,16 +161,6 @@ function wasNeverDurable(bytes: Buffer, from: number, wrong: number): boolean {
     start = end + 1;
   }
   return whole > 0;
-}
-
-/** Text with a correct CRC that is not JSON was not written by us. */
-function parse(text: string): Line | null {
-  try {
-    return JSON.parse(text) as Line;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }
 
 /** Whether a whole record is at the start, without its line end after it: then the line end is damaged. */
@@ -247,4 +239,43 @@ function commonPrefixLength(one: string, other: string): number {
   while (length + BLOCK <= max && one.startsWith(other.slice(length, length + BLOCK), length)) length += BLOCK;
   while (length < max && one.charCodeAt(length) === other.charCodeAt(length)) length += 1;
   return length;
+}
+
+/** Of its JSON: parsing and writing it again keeps the order of keys. */
+export function hashProgram(program: Program): string {
+  return createHash('sha256').update(JSON.stringify(program)).digest('hex');
+}
+
+/** The Program as it is stored with its run. The hash shows whether it was changed. */
+export function encodeProgram(program: Program, hash: string): string {
+  return `${JSON.stringify({ hash, program })}\n`;
+}
+
+/** The error says what is wrong, to be written after the path: `… is cut off`. */
+export function decodeProgram(text: string): Result<Omit<StoredRun, 'records'>, string> {
+  const stored = parseJson(text);
+  if (!isJsonMap(stored) || typeof stored['hash'] !== 'string' || !isJsonMap(stored['program'])) {
+    return err('is cut off or no longer a program');
+  }
+  const { hash, program } = stored;
+  if (program['format'] !== 2) return err('was written by another version of meow');
+  const trusted = program as unknown as Program;
+  if (hashProgram(trusted) !== hash) return err('was changed after the run began');
+  return ok({ program: trusted, programHash: hash });
+}
+
+/** From the first bytes of a stored Program, unchecked; null if they do not contain it. */
+export function sourceOf(beginning: string): Source | null {
+  const [, source = 'null'] = /"source":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})/.exec(beginning) ?? [];
+  return parseJson(source) as Source | null;
+}
+
+/** Checks that records continue a sequence. Every store does so before an append. */
+export function checkSequence(lastSeq: number, records: readonly JournalRecord[]): void {
+  let expected = lastSeq + 1;
+  for (const { seq, at } of records) {
+    assert(seq === expected, `record ${seq} was appended instead of ${expected}`);
+    assert(Number.isSafeInteger(at), `record ${seq} has the time ${at}`);
+    expected++;
+  }
 }

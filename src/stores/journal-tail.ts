@@ -10,16 +10,15 @@
 //   tail/4  If reported records are no longer there, the whole file is read once. If its first records are the reported ones,
 //           its end was cut (a failed write); else it was replaced.
 
-import type { FileHandle } from 'node:fs/promises';
-import { constants, open, stat } from 'node:fs/promises';
+import { constants, type FileHandle, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { UsageError } from '../base/usage-error.ts';
+
+import type { UsageError } from '../base/errors.ts';
 import type { JournalEvent } from '../engine/ports.ts';
-import { ABSENT, isErrno, REFUSED } from '../sys/errno.ts';
+import { ABSENT, isErrno, REFUSED } from '../sys/errors.ts';
+import { openRegular, readFrom } from '../sys/files.ts';
 import { watchChanges } from '../sys/watch.ts';
-import type { JournalDamage } from './journal-lines.ts';
-import { CRC_LENGTH, decodeRecords, LINE_END } from './journal-lines.ts';
-import { readFrom } from './read-bytes.ts';
+import { CRC_LENGTH, decodeRecords, type JournalDamage, LINE_END } from './journal-lines.ts';
 
 export interface TailRequest {
   readonly path: string;
@@ -41,18 +40,18 @@ export async function* tailJournal(request: TailRequest): AsyncGenerator<Journal
     why: loss.kind,
     refusal: request.refusal(loss),
   });
-  const opened = await openJournal(path);
-  if ('kind' in opened) {
-    yield lose(opened);
+  const file = await orLoss(openRegular(path, constants.O_RDONLY));
+  if ('kind' in file) {
+    yield lose(file);
     return;
   }
   const journal = basename(path);
   // The folder, because a file that replaces the journal must be noticed too.
-  const changes = watchChanges(dirname(path), { signal, only: (name) => name === journal });
+  const changes = watchChanges(dirname(path), signal, (name) => name === journal);
   try {
-    const tail = new Tail(path, opened.file, request.fromSeq);
+    const look = lookAt(path, file, request.fromSeq);
     while (!signal.aborted) {
-      const found = await tail.look();
+      const found = await look();
       if (found === null) await changes.next();
       else if (found.kind === 'records' || found.kind === 'cut') yield found;
       else {
@@ -62,91 +61,83 @@ export async function* tailJournal(request: TailRequest): AsyncGenerator<Journal
     }
   } finally {
     changes.close();
-    await opened.file.close();
+    await file.close();
   }
 }
 
 type Look = Extract<JournalEvent, { kind: 'records' | 'cut' }> | JournalLossDetail | null;
 
-class Tail {
-  readonly #path: string;
-  readonly #file: FileHandle;
-  readonly #fromSeq: number;
-  /** The checksum of each record before `#offset`. Those have been reported, or were not asked for. */
-  #seals: string[] = [];
-  #offset = 0;
-  /** How long the file was at the last look: longer than `#offset` if a write was not complete. */
-  #size = 0;
-  #started: boolean;
+/** Returns a function that looks for new records; its result is null if there are none. */
+function lookAt(path: string, file: FileHandle, fromSeq: number): () => Promise<Look> {
+  /** The checksum of each record before `offset`. Those have been reported, or were not asked for. */
+  let seals: string[] = [];
+  let offset = 0;
+  /** How long the file was at the last look: longer than `offset` if a write was not complete. */
+  let lastSize = 0;
+  let started = fromSeq <= 1;
 
-  constructor(path: string, file: FileHandle, fromSeq: number) {
-    this.#path = path;
-    this.#file = file;
-    this.#fromSeq = fromSeq;
-    this.#started = fromSeq <= 1;
+  /** `lines`: whole ones that begin at the offset. */
+  function advance(lines: Buffer): void {
+    for (let end = lines.indexOf(LINE_END); end !== -1; end = lines.indexOf(LINE_END, end + 1)) {
+      seals.push(sealBefore(lines, end + 1));
+    }
+    offset += lines.length;
   }
 
-  /** Null if there is nothing new. */
-  async look(): Promise<Look> {
-    const { size, ino, dev } = await this.#file.stat();
-    const there = await statIfReachable(this.#path);
+  async function look(): Promise<Look> {
+    const { size, ino, dev } = await file.stat();
+    const there = await orLoss(stat(path));
     if ('kind' in there) return there;
     if (there.ino !== ino || there.dev !== dev) return { kind: 'replaced' };
-    if (!this.#started) return this.#start(size);
+    if (!started) return start(size);
 
-    const checked = this.#offset === 0 ? 0 : SEAL_LENGTH;
-    const bytes = await readFrom(this.#file, this.#offset - checked, Math.max(0, size - this.#offset) + checked);
-    if (checked > 0 && sealBefore(bytes, checked) !== this.#seals.at(-1)) return this.#rewind(size);
+    const checked = offset === 0 ? 0 : SEAL_LENGTH;
+    const bytes = await readFrom(file, offset - checked, Math.max(0, size - offset) + checked);
+    if (checked > 0 && sealBefore(bytes, checked) !== seals.at(-1)) return rewind(size);
     const fresh = bytes.subarray(checked);
-    const decoded = decodeRecords(fresh, this.#seals.length + 1);
+    const decoded = decodeRecords(fresh, seals.length + 1);
     if (!decoded.ok) return decoded.error;
     const { records, wholeBytes } = decoded.value;
-    const wasCut = size < this.#size;
-    this.#size = size;
-    this.#advance(fresh.subarray(0, wholeBytes));
+    const wasCut = size < lastSize;
+    lastSize = size;
+    advance(fresh.subarray(0, wholeBytes));
     if (records.length > 0) return { kind: 'records', records };
-    return wasCut ? { kind: 'cut', lastSeq: this.#seals.length } : null;
+    return wasCut ? { kind: 'cut', lastSeq: seals.length } : null;
   }
 
   /** Finds where the first wanted record begins, without reading what the records before it say. */
-  async #start(size: number): Promise<Look> {
-    this.#started = true;
-    const bytes = await readFrom(this.#file, 0, size);
-    const end = endOfLines(bytes, this.#fromSeq - 1);
+  async function start(size: number): Promise<Look> {
+    started = true;
+    const bytes = await readFrom(file, 0, size);
+    const end = endOfLines(bytes, fromSeq - 1);
     if (end !== null) {
-      this.#advance(bytes.subarray(0, end));
-      return this.look();
+      advance(bytes.subarray(0, end));
+      return look();
     }
     const decoded = decodeRecords(bytes);
     if (!decoded.ok) return decoded.error;
     const { records, wholeBytes } = decoded.value;
-    this.#advance(bytes.subarray(0, wholeBytes));
+    advance(bytes.subarray(0, wholeBytes));
     return records.length === 0 ? { kind: 'deleted' } : { kind: 'cut', lastSeq: records.length };
   }
 
   /** Reported records no longer exist: goes back to the last one that does. */
-  async #rewind(size: number): Promise<Look> {
-    const bytes = await readFrom(this.#file, 0, size);
-    const known = this.#seals;
-    this.#seals = [];
-    this.#offset = 0;
-    this.#size = size;
-    this.#advance(bytes.subarray(0, endOfLines(bytes, known.length) ?? bytes.lastIndexOf(LINE_END) + 1));
+  async function rewind(size: number): Promise<Look> {
+    const bytes = await readFrom(file, 0, size);
+    const known = seals;
+    seals = [];
+    offset = 0;
+    lastSize = size;
+    advance(bytes.subarray(0, endOfLines(bytes, known.length) ?? bytes.lastIndexOf(LINE_END) + 1));
     let same = 0;
-    while (same < this.#seals.length && this.#seals[same] === known[same]) same += 1;
+    while (same < seals.length && seals[same] === known[same]) same += 1;
     if (same === 0) return { kind: size === 0 ? 'deleted' : 'replaced' };
-    this.#seals.length = same;
-    this.#offset = endOfLines(bytes, same) ?? 0;
+    seals.length = same;
+    offset = endOfLines(bytes, same) ?? 0;
     return { kind: 'cut', lastSeq: same };
   }
 
-  /** `lines`: whole ones that begin at the offset. */
-  #advance(lines: Buffer): void {
-    for (let end = lines.indexOf(LINE_END); end !== -1; end = lines.indexOf(LINE_END, end + 1)) {
-      this.#seals.push(sealBefore(lines, end + 1));
-    }
-    this.#offset += lines.length;
-  }
+  return look;
 }
 
 /** The checksum of a line, and its end. */
@@ -166,27 +157,12 @@ function endOfLines(bytes: Buffer, count: number): number | null {
   return end;
 }
 
-async function openJournal(path: string): Promise<{ readonly file: FileHandle } | JournalLossDetail> {
+async function orLoss<T>(reaching: Promise<T>): Promise<T | JournalLossDetail> {
   try {
-    return { file: await open(path, constants.O_RDONLY) };
+    return await reaching;
   } catch (error) {
-    return lossBy(error);
+    if (isErrno(error, ...ABSENT)) return { kind: 'deleted' };
+    if (isErrno(error, ...REFUSED)) return { kind: 'denied', error };
+    throw error;
   }
-}
-
-async function statIfReachable(
-  path: string,
-): Promise<{ readonly ino: number; readonly dev: number } | JournalLossDetail> {
-  try {
-    const { ino, dev } = await stat(path);
-    return { ino, dev };
-  } catch (error) {
-    return lossBy(error);
-  }
-}
-
-function lossBy(error: unknown): JournalLossDetail {
-  if (isErrno(error, ...ABSENT)) return { kind: 'deleted' };
-  if (isErrno(error, ...REFUSED)) return { kind: 'denied', error };
-  throw error;
 }

@@ -10,25 +10,22 @@
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
-import { access, chmod, constants, link, open, readFile, stat, unlink, writeFile } from 'node:fs/promises';
+import { access, chmod, constants, type FileHandle, link, stat, unlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
-import { present } from '../base/assert.ts';
-import { UsageError } from '../base/usage-error.ts';
-import { isErrno } from '../sys/errno.ts';
-import { bootId, findProcess } from '../sys/process-table.ts';
+import { UsageError } from '../base/errors.ts';
+import { parseJson } from '../base/json.ts';
+import { ABSENT, tolerateAsync } from '../sys/errors.ts';
+import { openRegular } from '../sys/files.ts';
+import { bootId, findProcess, startHelper } from '../sys/process.ts';
 
 /** The process that holds a lock, identified so that neither a reused pid nor a reboot is mistaken for it. */
-interface ProcessIdentity {
+export interface LockHolder {
   readonly pid: number;
   /** When the process started, as the system writes it. Only for comparison. */
   readonly processStart: string;
   /** Differs after each boot. */
   readonly bootId: string;
-}
-
-export interface LockHolder extends ProcessIdentity {
   /** `flock`: the kernel holds the lock. `file`: this text is the lock. */
   readonly kind: 'flock' | 'file';
   readonly takenAt: string;
@@ -46,16 +43,10 @@ export type LockAnswer =
   | { readonly kind: 'taken'; readonly lock: Lock }
   | { readonly kind: 'held'; readonly by: LockHolder | null };
 
-export interface LockOptions {
-  /** The flock(1) command. If it does not exist, the file itself is the lock. */
-  readonly flock?: string;
-}
-
-/** Does not wait. The folder must exist. */
-export async function takeLock(path: string, options: LockOptions = {}): Promise<LockAnswer> {
-  const command = options.flock ?? 'flock';
+/** Does not wait. The folder must exist. `flock`: the command; if it does not exist, the file itself is the lock. */
+export async function takeLock(path: string, { flock = 'flock' } = {}): Promise<LockAnswer> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const answer = (await hasCommand(command)) ? await takeByFlock(path, command) : await takeByFile(path);
+    const answer = (await hasCommand(flock)) ? await takeByFlock(path, flock) : await takeByFile(path);
     if (answer !== 'moved') return answer;
   }
   throw new UsageError(`the lock ${path} keeps changing its holder`, 'another engine is starting or ending: try again');
@@ -68,7 +59,7 @@ export async function readLockHolder(path: string): Promise<LockHolder | null> {
 
 /** Locks an open file for this process until it is closed. False if another process holds the lock. */
 export async function flockFile(fd: number, command = 'flock'): Promise<boolean> {
-  const child = spawn(command, ['-n', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
+  const child = await startHelper(() => spawn(command, ['-n', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] }));
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
@@ -77,8 +68,7 @@ export async function flockFile(fd: number, command = 'flock'): Promise<boolean>
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (status === 0) return true;
-  if (status === 1) return false;
+  if (status === 0 || status === 1) return status === 0;
   throw new UsageError(
     `flock(1) failed with status ${status}: ${stderr.trim()}`,
     'the file system may not support locks: move .meow to a local disk',
@@ -90,7 +80,8 @@ const TRIES_MAX = 100;
 
 async function takeByFlock(path: string, command: string): Promise<LockAnswer | 'moved'> {
   // Not truncated: another process may hold it.
-  const file = await open(path, 'a+', 0o600);
+  const { O_RDWR, O_APPEND, O_CREAT } = constants;
+  const file = await openRegular(path, O_RDWR | O_APPEND | O_CREAT, 0o600);
   let drop = (): Promise<void> => file.close();
   try {
     if (!(await flockFile(file.fd, command))) return { kind: 'held', by: await liveHolder(path) };
@@ -102,7 +93,7 @@ async function takeByFlock(path: string, command: string): Promise<LockAnswer | 
     drop = release;
     await file.chmod(0o600);
     await file.truncate(0);
-    await file.write(JSON.stringify(await newHolder('flock')));
+    await file.write(JSON.stringify(newHolder('flock')));
     drop = async () => {};
     return { kind: 'taken', lock: { kind: 'flock', release } };
   } finally {
@@ -110,8 +101,8 @@ async function takeByFlock(path: string, command: string): Promise<LockAnswer | 
   }
 }
 
-/** Null if the text is that of an earlier holder. */
-async function liveHolder(path: string): Promise<LockHolder | null> {
+/** Null if the last holder is dead. */
+export async function liveHolder(path: string): Promise<LockHolder | null> {
   const holder = await readLockHolder(path);
   return holder !== null && isHolderAlive(holder) ? holder : null;
 }
@@ -123,13 +114,8 @@ async function releaseFlock(path: string, file: FileHandle): Promise<void> {
 }
 
 async function isSameFile(path: string, file: FileHandle): Promise<boolean> {
-  try {
-    const [there, ours] = await Promise.all([stat(path), file.stat()]);
-    return there.ino === ours.ino && there.dev === ours.dev;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return false;
-    throw error;
-  }
+  const [there, ours] = await Promise.all([tolerateAsync(['ENOENT'], null, stat(path)), file.stat()]);
+  return there?.ino === ours.ino && there.dev === ours.dev;
 }
 
 async function takeByFile(path: string): Promise<LockAnswer | 'moved'> {
@@ -137,7 +123,7 @@ async function takeByFile(path: string): Promise<LockAnswer | 'moved'> {
   const last = chain.at(-1);
   if (last?.holder && isHolderAlive(last.holder)) return { kind: 'held', by: last.holder };
 
-  const own = await newHolder('file');
+  const own = newHolder('file');
   const target = last === undefined ? path : successorPath(path, last.nonce);
   if (!(await linkWithText(JSON.stringify(own), target, `${path}.${own.nonce}`))) return 'moved';
   // If the chain was released in the meantime, its head is gone and we hold nothing.
@@ -146,13 +132,11 @@ async function takeByFile(path: string): Promise<LockAnswer | 'moved'> {
     await unlink(target);
     return 'moved';
   }
-  return { kind: 'taken', lock: { kind: 'file', release: () => releaseChain(now) } };
-}
-
-async function releaseChain(chain: readonly Link[]): Promise<void> {
-  const head = present(chain[0], 'a lock has a head');
-  await unlinkIfPresent(head.path);
-  for (const { path } of chain.slice(1)) await unlinkIfPresent(path);
+  const release = async (): Promise<void> => {
+    // The head first.
+    for (const each of now) await unlinkIfPresent(each.path);
+  };
+  return { kind: 'taken', lock: { kind: 'file', release } };
 }
 
 /** Creates a file with its whole text, or not at all. False if the file exists. */
@@ -160,11 +144,8 @@ async function linkWithText(text: string, target: string, scratch: string): Prom
   try {
     await writeFile(scratch, text, { mode: 0o600, flag: 'wx' });
     await chmod(scratch, 0o600);
-    await link(scratch, target);
-    return true;
-  } catch (error) {
-    if (isErrno(error, 'EEXIST')) return false;
-    throw error;
+    const linked = link(scratch, target).then(() => true);
+    return await tolerateAsync(['EEXIST'], false, linked);
   } finally {
     await unlinkIfPresent(scratch);
   }
@@ -180,72 +161,50 @@ async function readChain(head: string): Promise<readonly Link[]> {
   const chain: Link[] = [];
   let path = head;
   for (;;) {
-    const next = await readLink(path);
+    const next = await tolerateAsync(['ENOENT'], null, readLink(path));
     if (next === null) return chain;
     chain.push(next);
     path = successorPath(head, next.nonce);
   }
 }
 
-async function readLink(path: string): Promise<Link | null> {
-  try {
-    const holder = parseHolder(await readFile(path, 'utf8'));
-    if (holder !== null) return { path, holder, nonce: holder.nonce };
-    // A crash left it empty: only the file itself identifies it.
-    const { ino, mtimeMs } = await stat(path);
-    return { path, holder, nonce: `${ino}-${Math.floor(mtimeMs)}` };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null;
-    throw error;
-  }
+async function readLink(path: string): Promise<Link> {
+  await using file = await openRegular(path, constants.O_RDONLY);
+  const holder = parseHolder(await file.readFile('utf8'));
+  if (holder !== null) return { path, holder, nonce: holder.nonce };
+  // A crash left it empty: only the file itself identifies it.
+  const { ino, mtimeMs } = await stat(path);
+  return { path, holder, nonce: `${ino}-${Math.floor(mtimeMs)}` };
 }
 
 function successorPath(head: string, nonce: string): string {
   return `${head}.after-${nonce}`;
 }
 
-async function newHolder(kind: LockHolder['kind']): Promise<LockHolder> {
-  return { kind, ...thisProcess(), takenAt: new Date().toISOString(), nonce: randomUUID() };
+function newHolder(kind: LockHolder['kind']): LockHolder {
+  const own = { pid: process.pid, processStart: findProcess(process.pid)?.start ?? '', bootId: bootId() };
+  return { kind, ...own, takenAt: new Date().toISOString(), nonce: randomUUID() };
 }
 
 async function hasCommand(command: string): Promise<boolean> {
-  const folders = command.includes('/')
-    ? ['']
-    : (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  for (const folder of folders) {
-    try {
-      await access(join(folder, command), constants.X_OK);
-      return true;
-    } catch (error) {
-      if (!isErrno(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG')) throw error;
-    }
+  const searched = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  for (const folder of command.includes('/') ? [''] : searched) {
+    const isExecutable = access(join(folder, command), constants.X_OK).then(() => true);
+    if (await tolerateAsync([...ABSENT, 'EACCES', 'ELOOP', 'ENAMETOOLONG'], false, isExecutable)) return true;
   }
   return false;
 }
 
 async function unlinkIfPresent(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error;
-  }
+  await tolerateAsync(['ENOENT'], undefined, unlink(path));
 }
 
-function thisProcess(): ProcessIdentity {
-  return { pid: process.pid, processStart: findProcess(process.pid)?.start ?? '', bootId: bootId() };
-}
-
-export function isHolderAlive(holder: ProcessIdentity): boolean {
+export function isHolderAlive(holder: LockHolder): boolean {
   return holder.bootId === bootId() && holder.processStart === findProcess(holder.pid)?.start;
 }
 
 /** Null if the text is incomplete. */
 function parseHolder(text: string): LockHolder | null {
-  try {
-    const holder = JSON.parse(text) as LockHolder;
-    return Number.isInteger(holder.pid) && typeof holder.nonce === 'string' ? holder : null;
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof TypeError) return null;
-    throw error;
-  }
+  const holder = parseJson(text) as LockHolder | null;
+  return Number.isInteger(holder?.pid) && typeof holder?.nonce === 'string' ? holder : null;
 }

@@ -2,13 +2,13 @@
 // that nobody can change one after its append, and nothing survives that JSON would drop.
 
 import { hostname } from 'node:os';
-import { assert } from '../base/assert.ts';
-import { UsageError } from '../base/usage-error.ts';
+
+import { assert, UsageError } from '../base/errors.ts';
 import type { Journal, JournalEvent, RunFile, RunFiles, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { checkSequence, hashProgram } from './stored-program.ts';
-import { checkRunId, runLockedError, missingRunError, neverBeganError, runExistsError } from './usage-errors.ts';
+import { checkRunId, missingRunError, neverBeganError, runExistsError, runLockedError } from './errors.ts';
+import { checkSequence, hashProgram } from './journal-lines.ts';
 
 export function memoryStore(): Store {
   const runs = new Map<string, MemoryRun>();
@@ -27,12 +27,16 @@ export function memoryStore(): Store {
       const before = runs.get(runId);
       if (before?.heldSince) throw runLockedError(runId, null);
       if (before !== undefined && before.records.length > 0) throw runExistsError(runId);
-      const run = newRun(program);
+      const run: MemoryRun = {
+        program: JSON.stringify(program),
+        programHash: hashProgram(program),
+        records: [],
+        changed: new Signal(),
+        changedAt: Date.now(),
+        heldSince: null,
+      };
       runs.set(runId, run);
-      return lock(run, () => {
-        runs.delete(runId);
-        run.isDeleted = true;
-      });
+      return lock(run, () => runs.delete(runId));
     },
 
     async open(runId) {
@@ -60,7 +64,7 @@ export function memoryStore(): Store {
 
     follow(runId, fromSeq, signal = new AbortController().signal) {
       checkRunId(runId);
-      return followRun(runs.get(runId) ?? null, runId, fromSeq, signal);
+      return followRun(runs, runId, fromSeq, signal);
     },
 
     async holder(runId) {
@@ -90,19 +94,6 @@ interface MemoryRun {
   readonly changed: Signal;
   changedAt: number;
   heldSince: string | null;
-  isDeleted: boolean;
-}
-
-function newRun(program: Program): MemoryRun {
-  return {
-    program: JSON.stringify(program),
-    programHash: hashProgram(program),
-    records: [],
-    changed: new Signal(),
-    changedAt: Date.now(),
-    heldSince: null,
-    isDeleted: false,
-  };
 }
 
 function storedRun(run: MemoryRun): StoredRun {
@@ -135,12 +126,10 @@ function lock(run: MemoryRun, discard: () => void): Journal {
   };
 }
 
-async function* followRun(
-  run: MemoryRun | null,
-  runId: string,
-  fromSeq: number,
-  signal: AbortSignal,
-): AsyncGenerator<JournalEvent> {
+type Runs = ReadonlyMap<string, MemoryRun>;
+
+async function* followRun(runs: Runs, id: string, fromSeq: number, signal: AbortSignal): AsyncGenerator<JournalEvent> {
+  const run = runs.get(id);
   const count = run?.records.length ?? 0;
   let next = fromSeq;
   if (count > 0 && count < fromSeq - 1) {
@@ -148,8 +137,8 @@ async function* followRun(
     next = count + 1;
   }
   while (!signal.aborted) {
-    if (run === null || run.isDeleted) {
-      yield { kind: 'lost', why: 'deleted', refusal: missingRunError(runId, []) };
+    if (run === undefined || runs.get(id) !== run) {
+      yield { kind: 'lost', why: 'deleted', refusal: missingRunError(id, []) };
       return;
     }
     const fresh = run.records.slice(next - 1);

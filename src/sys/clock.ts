@@ -1,5 +1,5 @@
-// The system clock. Timers count at most 2^31 - 1 milliseconds, so a later moment takes several waits; and they may fire a
-// little early by the wall clock, so the time is checked before the call.
+// The system clock, and waiting with a time limit. Timers count at most 2^31 - 1 milliseconds, so a later moment takes
+// several waits; and they may fire a little early by the wall clock, so the time is checked before the call.
 
 import type { Clock } from '../engine/ports.ts';
 
@@ -20,3 +20,41 @@ export const systemClock: Clock = {
 };
 
 const WAIT_MAX_MS = 2 ** 31 - 1;
+
+/** Waits with a time limit; no timer is left behind. */
+export interface TimeLimit {
+  readonly timeoutMs?: number;
+  /** Ends the wait early. */
+  readonly givenUp?: Promise<unknown> | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** `ended` resolves at the limit. `cancel` clears the timer. */
+export function timeLimit({ timeoutMs, givenUp, signal }: TimeLimit): {
+  readonly ended: Promise<null>;
+  readonly cancel: () => void;
+} {
+  let end = (): void => {};
+  const ended = new Promise<null>((resolve) => {
+    end = () => resolve(null);
+  });
+  const timer = timeoutMs === undefined ? undefined : setTimeout(end, timeoutMs);
+  void givenUp?.then(end);
+  signal?.addEventListener('abort', end);
+  if (signal?.aborted === true) end();
+  const cancel = (): void => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', end);
+  };
+  return { ended, cancel };
+}
+
+/** Null if the limit comes first. */
+export async function within<T>(promise: Promise<T>, limit: TimeLimit): Promise<T | null> {
+  const { ended, cancel } = timeLimit(limit);
+  try {
+    return await Promise.race([promise, ended]);
+  } finally {
+    cancel();
+  }
+}

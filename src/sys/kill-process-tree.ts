@@ -3,9 +3,10 @@
 // These are the processes with its marker, and those in a session with one of them or with its leader: only processes of the
 // attempt begin such sessions, so they contain no others. The result lists processes that could not be killed.
 
-import { isErrno } from './errno.ts';
-import { allProcesses, lives } from './process-table.ts';
-import type { ProcessEntry } from './process-table.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { tolerate } from './errors.ts';
+import { allProcesses, lives, pauseBeforeStart, type ProcessEntry } from './process.ts';
 
 export interface Termination {
   /** Ends the time to clean up. */
@@ -32,13 +33,13 @@ export function killProcessTree(target: Target, how: { readonly graceMs: number 
     });
 
   const run = async (): Promise<readonly ProcessEntry[]> => {
-    const asked = new Set<string>();
+    const terminated = new Set<string>();
     let pauseMs = PAUSE_MIN_MS;
     let known: readonly ProcessEntry[] = [];
     for (let empty = 0; ; ) {
       // Reading the whole table is slow: only if the known processes are gone, or the time is over.
       const left = known.filter(lives);
-      const looked = left.length > 0 && performance.now() < killAt ? null : membersOf(target);
+      const looked = left.length > 0 && performance.now() < killAt ? null : await withFiles(() => membersOf(target));
       known = looked?.members ?? left;
       const now = performance.now();
       if (known.length === 0) {
@@ -51,8 +52,8 @@ export function killProcessTree(target: Target, how: { readonly graceMs: number 
         if (now >= killAt) {
           send('SIGKILL', known);
         } else {
-          const fresh = known.filter((entry) => !asked.has(keyOf(entry)));
-          for (const entry of fresh) asked.add(keyOf(entry));
+          const fresh = known.filter((entry) => !terminated.has(keyOf(entry)));
+          for (const entry of fresh) terminated.add(keyOf(entry));
           send('SIGTERM', fresh);
           send('SIGCONT', fresh);
         }
@@ -75,7 +76,8 @@ export function killProcessTree(target: Target, how: { readonly graceMs: number 
 }
 
 export interface Target {
-  readonly marker: string;
+  /** One marker, or a test for the markers of several attempts. */
+  readonly marker: string | ((marker: string) => boolean);
   /** The leader of the attempt's session, if known. */
   readonly leader: number | null;
 }
@@ -96,13 +98,29 @@ function membersOf({ marker, leader }: Target): {
   // An engine that the attempt itself started does not kill itself.
   const own = everyone.find(({ pid }) => pid === process.pid)?.session;
   const all = everyone.filter(({ session }) => session !== own);
-  const sessions = new Set(all.filter((entry) => entry.marker === marker).map(({ session }) => session));
+  const isMarked = typeof marker === 'string' ? (each: string) => each === marker : marker;
+  const marked = all.filter((entry) => entry.marker !== null && isMarked(entry.marker));
+  const sessions = new Set(marked.map(({ session }) => session));
   if (leader !== null) sessions.add(leader);
   return {
-    members: all.filter((entry) => entry.marker === marker || sessions.has(entry.session)),
+    // A process with the marker is in one of the sessions.
+    members: all.filter(({ session }) => sessions.has(session)),
     // Session 0 is the kernel's.
     unsure: all.some(({ environment, session }) => environment === 'empty' && session !== 0),
   };
+}
+
+/** Waits while there is no file descriptor to read the table with: nobody may take that for an empty table. */
+async function withFiles<T>(read: () => T): Promise<T> {
+  for (let refusals = 1; ; refusals += 1) {
+    try {
+      return read();
+    } catch (error) {
+      const pauseMs = pauseBeforeStart(error, refusals);
+      if (pauseMs === null) throw error;
+      await sleep(pauseMs);
+    }
+  }
 }
 
 /** Read once per tick, for all trees together. */
@@ -121,12 +139,8 @@ let current: readonly ProcessEntry[] | null = null;
 /** Signals whole groups, so that a process that is just being forked is not missed. */
 function send(signal: NodeJS.Signals, members: readonly ProcessEntry[]): void {
   for (const group of new Set(members.map((entry) => entry.group))) {
-    try {
-      process.kill(-group, signal);
-    } catch (error) {
-      // Gone, or not ours to signal: the next read shows who is left.
-      if (!isErrno(error, 'ESRCH', 'EPERM')) throw error;
-    }
+    // Gone, or not ours to signal: the next read shows who is left.
+    tolerate(['ESRCH', 'EPERM'], undefined, () => process.kill(-group, signal));
   }
 }
 

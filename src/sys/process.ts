@@ -1,13 +1,13 @@
-// Starts processes that outlive this one: each leads its own session and process group, reads nothing, and writes straight
-// into files.
+// Processes: starting ones that outlive this one, and the processes of this machine.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { closeSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { closeSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { join } from 'node:path';
-import { isErrno } from './errno.ts';
-import type { ErrnoError } from './errno.ts';
-import { makeFolder, openPrivate } from './private-file.ts';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type ErrnoError, EXHAUSTED, isErrno, isSystemError, tolerate } from './errors.ts';
+import { makeFolder, openPrivate } from './files.ts';
 
 /** Two layers: what is common to many processes, and what is laid over it. Copying the first for each would be slow. */
 export interface Environment {
@@ -24,8 +24,8 @@ export interface ProcessRequest {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly environment: Environment;
-  /** Created if it is missing, with `stdout` and `stderr` in it. */
-  readonly folder: string;
+  /** The paths of `stdout` and `stderr` without these names. Their folder is created if it is missing. */
+  readonly prefix: string;
   /** Does not keep this process alive. */
   readonly background?: boolean;
 }
@@ -38,22 +38,21 @@ export interface ProcessEvents {
   ended(status: number): void;
 }
 
-/** `begun` may come during this call; the others come later. */
+/**
+ * Starts a process that outlives this one: it leads its own session and process group, reads nothing, and writes straight
+ * into files. `begun` may come during this call; the others come later.
+ */
 export function startProcess(request: ProcessRequest, events: ProcessEvents): void {
-  const { path, args, cwd, environment, folder } = request;
+  const { path, args, cwd, environment, prefix, background } = request;
   const files: number[] = [];
   try {
-    makeFolder(folder);
-    for (const name of ['stdout', 'stderr']) files.push(openPrivate(join(folder, name)));
-    const child = spawn(path, args, {
-      cwd,
-      env: wholeEnvironment(environment),
-      detached: true,
-      stdio: ['ignore', ...files],
-    });
+    makeFolder(dirname(`${prefix}stdout`));
+    for (const name of ['stdout', 'stderr']) files.push(openPrivate(`${prefix}${name}`));
+    const env = wholeEnvironment(environment);
+    const child = spawn(path, args, { cwd, env, detached: true, stdio: ['ignore', ...files] });
     child.once('error', (error) => events.refused(errnoOf(error)));
     child.once('exit', (code, signal) => events.ended(signal === null ? (code ?? 0) : 128 + constants.signals[signal]));
-    if (request.background === true) child.unref();
+    if (background === true) child.unref();
     if (child.pid !== undefined) events.begun(child.pid);
   } catch (error) {
     // Some refusals are exceptions, others are events. A wrong argument is a bug, not a refusal.
@@ -61,6 +60,42 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
     setImmediate(() => events.refused(refusal));
   } finally {
     for (const file of files) closeSync(file);
+  }
+}
+
+/**
+ * How long to wait before a process is started again that the system has refused so often for lack of files, processes or
+ * memory; null: the reason is another one, or about three minutes have passed.
+ */
+export function pauseBeforeStart(error: unknown, refusals: number): number | null {
+  if (!isErrno(error, ...EXHAUSTED) || refusals >= STARTS_MAX) return null;
+  return Math.min(START_PAUSE_MIN_MS * 2 ** (refusals - 1), START_PAUSE_MAX_MS);
+}
+
+const STARTS_MAX = 100;
+const START_PAUSE_MIN_MS = 50;
+const START_PAUSE_MAX_MS = 2_000;
+
+/** Starts a helper, and waits if the system has no room for it. Rejects with the system's reason. */
+export async function startHelper<T extends ChildProcess>(start: () => T): Promise<T> {
+  for (let refusals = 1; ; refusals += 1) {
+    const started = startedOrRefused(start);
+    if ('pid' in started && started.pid !== undefined) return started;
+    // Without a process, its pipes may be missing too.
+    const error =
+      started instanceof Error ? started : await new Promise<Error>((resolve) => started.once('error', resolve));
+    const pauseMs = pauseBeforeStart(error, refusals);
+    if (pauseMs === null) throw error;
+    await sleep(pauseMs);
+  }
+}
+
+/** Some refusals are exceptions, others are events. */
+function startedOrRefused<T>(start: () => T): T | ErrnoError {
+  try {
+    return start();
+  } catch (error) {
+    return errnoOf(error);
   }
 }
 
@@ -84,8 +119,175 @@ export const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
 );
 
 function errnoOf(error: unknown): ErrnoError {
-  if (error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string') {
-    return error as ErrnoError;
-  }
+  if (isSystemError(error)) return error;
   throw error;
+}
+
+// The processes of this machine: which are alive, which belong together, which have a marker.
+//
+// The start time distinguishes a process from a later one with the same pid. A zombie is not alive. Linux has /proc; elsewhere
+// `ps` is called, which shows markers only of the user's own processes.
+
+/** The environment variable by which the processes of a run are known. */
+export const MARKER = 'MEOW_RUN';
+
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly group: number;
+  /** If unknown, the group. */
+  readonly session: number;
+  /** As the system writes it; only for comparison. */
+  readonly start: string;
+  /** Null if it has none, or its environment is unknown. */
+  readonly marker: string | null;
+  /** `empty`: it has none, or is executing another program. `hidden`: not readable by us. */
+  readonly environment: 'told' | 'empty' | 'hidden';
+}
+
+export const HAS_PROC = existsSync('/proc/self/stat') && existsSync('/proc/uptime');
+
+/** All living processes. */
+export function allProcesses(): readonly ProcessEntry[] {
+  if (!HAS_PROC) return allByPs();
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => entryByProc(Number(pid)) ?? []);
+}
+
+export function findProcess(pid: number): ProcessEntry | null {
+  return HAS_PROC ? entryByProc(pid) : (allByPs().find((entry) => entry.pid === pid) ?? null);
+}
+
+/** Markers of a process and of its living ancestors, the nearest first. Its own may have been set after it started. */
+export function markersAround(pid = process.pid): readonly string[] {
+  const markers = HAS_PROC ? ancestorMarkers(pid, linkByProc) : markersAroundByPs(pid);
+  const own = pid === process.pid ? process.env[MARKER] : undefined;
+  return own === undefined || markers.includes(own) ? markers : [own, ...markers];
+}
+
+/** Exported for a test on systems that have both. */
+export function markersAroundByPs(pid: number): readonly string[] {
+  const lines = outputOf('ps', [ALL_WITH_ENVIRONMENT, '-o', 'pid=,ppid=,command='])?.split('\n') ?? [];
+  const links = lines.map((line): [number, AncestorLink] => {
+    const [, child, parent, command = ''] = /^\s*(\d+)\s+(\d+)\s(.*)$/.exec(line) ?? [];
+    return [Number(child), { parent: Number(parent), marker: markerInCommand(command) }];
+  });
+  const byPid = new Map(links);
+  return ancestorMarkers(pid, (each) => byPid.get(each) ?? null);
+}
+
+interface AncestorLink {
+  readonly parent: number;
+  readonly marker: string | null;
+}
+
+function ancestorMarkers(pid: number, linkOf: (pid: number) => AncestorLink | null): readonly string[] {
+  const markers = new Set<string>();
+  const seen = new Set<number>();
+  for (let each = pid; each > 0 && !seen.has(each); ) {
+    seen.add(each);
+    const link = linkOf(each);
+    if (link === null) break;
+    if (link.marker !== null) markers.add(link.marker);
+    each = link.parent;
+  }
+  return [...markers];
+}
+
+function linkByProc(pid: number): AncestorLink | null {
+  const parent = readStat(pid)?.[1];
+  return parent === undefined ? null : { parent: Number(parent), marker: markerIn(readProc(pid, 'environ') ?? '') };
+}
+
+/** Fast, and starts no process. Without /proc it cannot recognise a reused pid. */
+export function lives(entry: ProcessEntry): boolean {
+  if (HAS_PROC) return statByProc(entry.pid)?.start === entry.start;
+  // EPERM: it lives, and is another user's.
+  return tolerate(['EPERM'], true, () => tolerate(['ESRCH'], false, () => process.kill(entry.pid, 0)));
+}
+
+/** Whether the process lost its terminal: most programs exit then, and one that does not is unreachable. False if it is gone. */
+export function hasLostTerminal(pid: number): boolean {
+  if (!HAS_PROC) return /^\?+$/.test(outputOf('ps', ['-o', 'tty=', '-p', String(pid)])?.trim() ?? '');
+  return readStat(pid)?.[4] === '0';
+}
+
+/** Whether the process existed at this uptime (seconds); null if unknown. */
+export function hadBegunAt(entry: ProcessEntry, uptime: number): boolean | null {
+  if (!HAS_PROC) return null;
+  const own = statByProc(process.pid);
+  const now = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]);
+  // In some containers the uptime is the container's, but start times are the machine's.
+  if (own === null || Number(own.start) > (now + 1) * TICKS_A_SECOND) return null;
+  return Number(entry.start) <= uptime * TICKS_A_SECOND + 1;
+}
+
+/** The unit of /proc/PID/stat, the same on every Linux. */
+const TICKS_A_SECOND = 100;
+
+function entryByProc(pid: number): ProcessEntry | null {
+  const stat = statByProc(pid);
+  if (stat === null) return null;
+  const text = readProc(pid, 'environ');
+  if (text === null) return { ...stat, marker: null, environment: 'hidden' };
+  return { ...stat, marker: markerIn(text), environment: text === '' ? 'empty' : 'told' };
+}
+
+function statByProc(pid: number): Omit<ProcessEntry, 'marker' | 'environment'> | null {
+  const fields = readStat(pid);
+  if (fields === null) return null;
+  const [state, , group, session] = fields;
+  if (state === 'Z' || state === 'X') return null;
+  return { pid, group: Number(group), session: Number(session), start: fields[19] ?? '' };
+}
+
+/** The fields of /proc/PID/stat from the third on. The second is the program's name in brackets, and may contain anything. */
+function readStat(pid: number): readonly string[] | null {
+  const text = readProc(pid, 'stat');
+  return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
+
+function readProc(pid: number, file: string): string | null {
+  return tolerate(['ENOENT', 'ESRCH', 'EACCES', 'EPERM'], null, () => readFileSync(`/proc/${pid}/${file}`, 'utf8'));
+}
+
+function markerIn(environment: string): string | null {
+  const at = `\0${environment}`.indexOf(`\0${MARKER}=`);
+  if (at === -1) return null;
+  const end = environment.indexOf('\0', at);
+  return environment.slice(at + MARKER.length + 1, end === -1 ? undefined : end);
+}
+
+/** Exported for a test on systems that have both. */
+export function allByPs(): readonly ProcessEntry[] {
+  const lines = outputOf('ps', [ALL_WITH_ENVIRONMENT, '-o', 'pid=,pgid=,stat=,lstart=,command='])?.split('\n') ?? [];
+  return lines.flatMap((line) => {
+    const fields = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\d+\s+[\d:]+\s+\d+)\s(.*)$/.exec(line);
+    if (fields === null) return [];
+    const [, pid, group, state = '', start = '', command = ''] = fields;
+    if (state.startsWith('Z')) return [];
+    const marker = markerInCommand(command);
+    const environment = marker === null ? 'hidden' : 'told';
+    return [{ pid: Number(pid), group: Number(group), session: Number(group), start, marker, environment }];
+  });
+}
+
+/** All processes, with their environments behind their arguments. */
+const ALL_WITH_ENVIRONMENT = process.platform === 'darwin' ? '-axEww' : 'axeww';
+
+function markerInCommand(command: string): string | null {
+  return new RegExp(`(?:^|\\s)${MARKER}=(\\S+)`).exec(command)?.[1] ?? null;
+}
+
+let knownBootId: string | null = null;
+
+/** Differs after each boot. */
+export function bootId(): string {
+  knownBootId ??= readBootId();
+  return knownBootId;
+}
+
+function readBootId(): string {
+  if (HAS_PROC) return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  const read = (name: string): string | null => outputOf('sysctl', ['-n', name]);
+  return (read('kern.bootsessionuuid') ?? read('kern.boottime') ?? 'unknown').trim().replaceAll(/\s+/g, '_');
 }

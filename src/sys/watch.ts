@@ -1,9 +1,9 @@
 // Waking up when a file or folder changes. The operating system reports changes; while it has no watches left, or the path
 // does not exist, the waiter wakes up every 250 ms instead.
 
-import type { FSWatcher } from 'node:fs';
-import { watch } from 'node:fs';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+import { type FSWatcher, watch } from 'node:fs';
+
+import { tolerate, UNUSABLE } from './errors.ts';
 
 const LOOK_MS = 250;
 const WAIT_MAX_MS = 2 ** 31 - 1;
@@ -17,10 +17,8 @@ export interface Changes {
 /** `only`: the entries of a watched folder that matter; an unknown name always does. */
 export function watchChanges(
   path: string,
-  {
-    signal,
-    only = () => true,
-  }: { readonly signal?: AbortSignal | undefined; readonly only?: (name: string) => boolean } = {},
+  signal: AbortSignal | undefined,
+  only: (name: string) => boolean = () => true,
 ): Changes {
   let changed = false;
   let wake = (): void => {};
@@ -64,12 +62,8 @@ export function watchPath(
   onChange: (name: string | null) => void,
   { background = false } = {},
 ): FSWatcher | null {
-  try {
-    const watcher = watch(path, { persistent: !background }, (_kind, name) => onChange(name));
-    watcher.on('error', () => onChange(null));
-    return watcher;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
-    throw error;
-  }
+  const watcher = tolerate(UNUSABLE, null, () =>
+    watch(path, { persistent: !background }, (_kind, name) => onChange(name)),
+  );
+  return watcher?.on('error', () => onChange(null)) ?? null;
 }

@@ -2,38 +2,51 @@
 // defines for its agent.
 
 import type { Json, JsonMap } from '../base/json.ts';
-import type { Adapter, DialogPattern, HookNames } from '../ir/adapter.ts';
-import { channelsOf } from '../ir/adapter.ts';
+import { sanitize } from '../base/sanitize.ts';
+import { type Adapter, channelsOf, type DialogPattern, type HookNames, PERMISSIONS } from '../ir/adapter.ts';
+import { type Text, writtenText } from '../ir/text.ts';
+import { padTo } from './row.ts';
 
 export { channelsOf } from '../ir/adapter.ts';
-import type { Text } from '../ir/text.ts';
-import { writtenText } from '../ir/text.ts';
-import { padTo } from './row.ts';
-import { sanitize } from './sanitize.ts';
+
+type Row = readonly [string, string];
 
 /** Every command, by what it is for. */
-export function commandsOf({ terminal, headless, acp, program }: Adapter): readonly (readonly [string, string])[] {
+export function commandsOf({ terminal, headless, acp, program }: Adapter): readonly Row[] {
   const commands: readonly (readonly [string, Text | null | undefined])[] = [
     ['terminal', terminal?.command],
     ['terminal, resume', terminal?.resumeCommand],
     ['terminal, to fork', terminal?.forkCommand],
+    ...permissionArgs('terminal', terminal),
     ['headless', headless?.command],
     ['headless, resume', headless?.resume],
     ['headless, to fork', headless?.fork],
     ['with a model', headless?.modelArgs],
     ['with an effort', headless?.effortArgs],
+    ...permissionArgs('headless', headless),
     ['acp', acp?.command],
     ['doctor: version', program?.versionCommand],
     ['doctor: login', program?.loginCommand],
     ...(program?.checks ?? []).map(({ name, command }) => [`doctor: ${name}`, command] as const),
   ];
-  return commands.flatMap(([what, text]) =>
-    text === null || text === undefined ? [] : [[what, writtenText(text)] as const],
-  );
+  return known(commands).map(([what, text]) => [what, writtenText(text)]);
 }
 
-/** A label and what stands behind it, over as many lines as it has. */
-export function labelled(rows: readonly (readonly [string, string])[]): readonly string[] {
+/** What follows each command of the channel. */
+function permissionArgs(channel: string, profile: Adapter['terminal'] | Adapter['headless']): readonly Row[] {
+  return PERMISSIONS.flatMap((level) => {
+    const args = profile?.permissions[level] ?? '';
+    return args === '' ? [] : [[`${channel}, permissions ${level}`, args] as const];
+  });
+}
+
+/** Without pairs that have no value. */
+function known<K, V>(pairs: readonly (readonly [K, V | null | undefined])[]): readonly (readonly [K, V])[] {
+  return pairs.flatMap(([key, value]) => (value === null || value === undefined ? [] : [[key, value] as const]));
+}
+
+/** Labels with their texts, over as many lines as a text has. */
+export function labelled(rows: readonly Row[]): readonly string[] {
   const width = rows.reduce((widest, [label]) => Math.max(widest, label.length), 0);
   return rows.flatMap(([label, text]) => {
     const lines = text.trim().split('\n').map(sanitize);
@@ -41,16 +54,12 @@ export function labelled(rows: readonly (readonly [string, string])[]): readonly
   });
 }
 
-/**
- * Headed paragraphs, one for each thing that the adapter speaks of, with the keys of its file. `written`: what stands in the
- * file, `ready.deadline`; all else that holds is the default.
- */
+/** Paragraphs with a head for each section of the adapter's file. `written`: keys in the file, `ready.deadline`. */
 export function describeAdapter(adapter: Adapter, written: ReadonlySet<string>): readonly string[] {
   const { program, environment, home, files, hooks, terminal, limits } = adapter;
-  const about = program === null ? {} : { name: program.name, tried: program.tried, install: program.install };
   const paragraphs: readonly (readonly [string, readonly Row[]])[] = [
     ['Commands', commandsOf(adapter)],
-    ['What must be installed  [program]', rowsOf('program', about, written)],
+    ['What must be installed  [program]', rowsOf('program', programJson(program) ?? {}, written)],
     [
       'Environment  [environment]',
       Object.entries(environment).map(([name, text]) => [name, writtenText(text) || '(taken away)']),
@@ -73,8 +82,6 @@ export function describeAdapter(adapter: Adapter, written: ReadonlySet<string>):
   return paragraphs.flatMap(([head, rows]) => (rows.length === 0 ? [] : ['', head, ...labelled(rows)]));
 }
 
-type Row = readonly [string, string];
-
 const HEADS = {
   spawn: 'In a terminal',
   ready: 'When it can take a prompt',
@@ -88,25 +95,24 @@ const HEADS = {
 
 type Section = keyof typeof HEADS;
 
-/** What holds in each section of the file that is about one channel, but for the commands. */
+/** The values of each section of the file that is about one channel, without the commands. */
 function sectionsOf({ terminal, headless, acp }: Adapter): readonly (readonly [Section, object])[] {
-  const sections: readonly (readonly [Section, object | null | undefined])[] = [
+  return known<Section, object>([
     ['spawn', terminal && { sessionId: terminal.sessionId, startupDelayMs: terminal.startupMs }],
     ['ready', terminal?.ready],
     ['prompt_injection', terminal?.injection],
     ['acknowledge', terminal && { hook: terminal.acknowledge.byHook, ...terminal.acknowledge, byHook: null }],
     ['liveness', terminal?.liveness],
     ['graceful_stop', terminal?.stop],
-    ['headless', headless && { ...headless, ...UNTOLD }],
-    ['acp', acp && { ...acp, ...UNTOLD }],
-  ];
-  return sections.flatMap(([section, values]) => (values ? [[section, values] as const] : []));
+    ['headless', headless && { ...headless, ...NO_COMMANDS }],
+    ['acp', acp && { ...acp, ...NO_COMMANDS }],
+  ]);
 }
 
-/** Those stand among the commands. */
-const UNTOLD = { command: null, resume: null, fork: null, modelArgs: null, effortArgs: null };
+/** They are listed with the commands. */
+const NO_COMMANDS = { command: null, resume: null, fork: null, permissions: null, modelArgs: null, effortArgs: null };
 
-/** What is not there is left out. */
+/** Absent values are left out. */
 function rowsOf(section: string, values: object, written: ReadonlySet<string>): readonly Row[] {
   return Object.entries(values).flatMap(([name, value]) => {
     const key = keyOf(name);
@@ -116,7 +122,7 @@ function rowsOf(section: string, values: object, written: ReadonlySet<string>): 
   });
 }
 
-/** As it is written in a file: `deadlineMs` is its `deadline`. */
+/** As in a file: `deadlineMs` is its `deadline`. */
 function keyOf(name: string): string {
   return name.replace(/Ms$/, '').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -146,40 +152,37 @@ function homeText({ from, link, copy }: NonNullable<Adapter['home']>): string {
   return [`in place of ~/${from}`, ...shared, ...copied].join('; ');
 }
 
-function hookRows(hooks: HookNames): readonly (readonly [string, string])[] {
-  const { begun, accepted, toolBegun, toolEnded, blocked, stopped, failed, ended } = hooks;
-  const rows: readonly (readonly [string, string | null])[] = [
-    ['it has begun', begun],
-    ['it has the prompt', accepted],
-    ['a tool begins', toolBegun],
-    ['a tool has ended', toolEnded],
-    ['it waits for a person', blocked.length === 0 ? null : blocked.join(', ')],
-    ['it has stopped', stopped],
-    ['it has failed', failed],
-    ['it has ended', ended],
-  ];
-  return rows.flatMap(([what, name]) => (name === null ? [] : [[what, name] as const]));
+function hookRows(hooks: HookNames): readonly Row[] {
+  return known([
+    ['it has begun', hooks.begun],
+    ['it has the prompt', hooks.accepted],
+    ['a tool begins', hooks.toolBegun],
+    ['a tool has ended', hooks.toolEnded],
+    ['it waits for a person', hooks.blocked.length === 0 ? null : hooks.blocked.join(', ')],
+    ['it has stopped', hooks.stopped],
+    ['it has failed', hooks.failed],
+    ['it has ended', hooks.ended],
+  ]);
 }
 
 function dialogText({ pattern, answer, approve, reject, cure, atStart }: DialogPattern): string {
-  const keys = [
-    ...(approve === null ? [] : [`yes is ${approve.join(' ')}`]),
-    ...(reject === null ? [] : [`no is ${reject.join(' ')}`]),
-  ];
-  const who =
-    answer !== null
-      ? `is answered: ${answer.join(' ')}`
-      : keys.length === 0
-        ? 'a person must answer it in the terminal'
-        : `a person decides: ${keys.join(', ')}`;
+  const keys = known([
+    ['yes', approve],
+    ['no', reject],
+  ]).map(([word, pressed]) => `${word} is ${pressed.join(' ')}`);
+  const byPerson =
+    keys.length === 0 ? 'a person must answer it in the terminal' : `a person decides: ${keys.join(', ')}`;
+  const who = answer === null ? byPerson : `is answered: ${answer.join(' ')}`;
   const lines = [pattern, atStart ? `${who}; only until it has been ready` : who, ...(cure === null ? [] : [cure])];
   return lines.join('\n');
 }
 
-/** The same as data; null is what it does not say. */
+/** The same as data; absent values are null. */
 export function adapterJson(adapter: Adapter): Readonly<Record<string, Json>> {
   const { description, program, environment, home, files, terminal, limits } = adapter;
-  const sections = new Map(sectionsOf(adapter).map(([section, values]) => [section, sectionJson(values)]));
+  const sections = new Map<string, JsonMap>(
+    sectionsOf(adapter).map(([section, values]) => [section, sectionJson(values)]),
+  );
   return {
     description,
     channels: channelsOf(adapter),
@@ -188,28 +191,22 @@ export function adapterJson(adapter: Adapter): Readonly<Record<string, Json>> {
     home: home === null ? null : { ...home },
     files: files.map(({ path, format }) => ({ path: writtenText(path), format })),
     hooks: adapter.hooks === null ? {} : Object.fromEntries(hookRows(adapter.hooks)),
-    dialogs: (terminal?.dialogs ?? []).map(({ name, pattern, answer, approve, reject, cure, atStart }) => ({
-      name,
-      pattern,
-      answer,
-      approve,
-      reject,
-      cure,
-      at_start: atStart,
-    })),
+    dialogs: (terminal?.dialogs ?? []).map(({ atStart, ...dialog }) => ({ ...dialog, at_start: atStart })),
     limits: limits.map(({ pattern, reset }) => ({ pattern, reset })),
-    ...Object.fromEntries(SECTIONS.map((section) => [section, sections.get(section) ?? null])),
-    program: program === null ? null : { name: program.name, tried: program.tried, install: program.install },
+    ...Object.fromEntries(Object.keys(HEADS).map((section) => [section, sections.get(section) ?? null])),
+    program: programJson(program),
   };
 }
 
-const SECTIONS = Object.keys(HEADS) as readonly Section[];
+function programJson(program: Adapter['program']): JsonMap | null {
+  return program && { name: program.name, tried: program.tried, install: program.install };
+}
 
-/** With durations as they are written. */
+/** With durations as in a file. */
 function sectionJson(values: object): JsonMap {
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, value]: [string, unknown]) => {
-      if (Object.hasOwn(UNTOLD, name) || name === 'byHook') return [];
+      if (Object.hasOwn(NO_COMMANDS, name) || name === 'byHook') return [];
       const isPlain = value === null || typeof value === 'boolean' || Array.isArray(value);
       return [[keyOf(name), isPlain ? (value as Json) : valueText(name, value)]];
     }),

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Diagnostic } from '../base/diagnostic.ts';
+
+import type { Diagnostic } from '../base/source.ts';
 import { diagnosticJson, renderDiagnostic } from './diagnostics.ts';
-import { plainPalette } from './palette.ts';
-import { widthOf } from './row.ts';
+import { plainPalette, widthOf } from './row.ts';
 
 const UNKNOWN_NEED: Diagnostic = {
   severity: 'error',

@@ -1,11 +1,10 @@
 // Prints a diagnostic: a line that editors can jump to, the source line with an underline, the hint, and related
 // positions.
 
-import type { Diagnostic, Span } from '../base/diagnostic.ts';
 import type { Json } from '../base/json.ts';
-import type { Palette } from './palette.ts';
-import { widthOf } from './row.ts';
-import { sanitize } from './sanitize.ts';
+import { sanitize } from '../base/sanitize.ts';
+import type { Diagnostic, Span } from '../base/source.ts';
+import { type Palette, widthOf } from './row.ts';
 
 const WINDOW = 100;
 const TAB = 4;
@@ -55,39 +54,35 @@ function excerpt(diagnostic: Diagnostic): { readonly source: string; readonly sq
   const cells = cellsOf(sourceLine);
   const from = Math.min(span.column - sourceColumn, cells.length);
   const to = Math.max(from + 1, Math.min(from + span.length, cells.length));
-  // The span in the middle, as much of it as fits; room for an ellipsis on either side.
+  const text = (start: number, end: number): string => cells.slice(start, end).join('');
   let first = 0;
   let last = cells.length;
-  if (columns(cells, 0, cells.length) > WINDOW) {
-    const room = WINDOW - 2;
+  if (widthOf(text(first, last)) > WINDOW) {
+    // The span in the middle, as much of it as fits; room for an ellipsis on either side.
+    let room = WINDOW - 2;
     first = from;
     last = from;
-    let used = 0;
     const take = (index: number): boolean => {
-      const width = widthOf(cells[index] ?? '');
-      if (used + width > room) return false;
-      used += width;
+      const cell = cells[index];
+      if (cell === undefined || widthOf(cell) > room) return false;
+      room -= widthOf(cell);
       return true;
     };
-    while (last < to && last < cells.length && take(last)) last += 1;
+    while (last < to && take(last)) last += 1;
     for (let grows = true; grows; ) {
-      grows = false;
-      if (first > 0 && take(first - 1)) {
-        first -= 1;
-        grows = true;
-      }
-      if (last < cells.length && take(last)) {
-        last += 1;
-        grows = true;
-      }
+      const growsLeft = take(first - 1);
+      if (growsLeft) first -= 1;
+      const growsRight = take(last);
+      if (growsRight) last += 1;
+      grows = growsLeft || growsRight;
     }
   }
   const head = first > 0 || sourceColumn > 1 ? '…' : '';
   const tail = last < cells.length ? '…' : '';
-  const lead = widthOf(head) + columns(cells, first, from);
-  const length = Math.max(1, columns(cells, from, Math.min(to, last)));
+  const lead = widthOf(head + text(first, from));
+  const length = Math.max(1, widthOf(text(from, Math.min(to, last))));
   return {
-    source: head + cells.slice(first, last).join('') + tail,
+    source: head + text(first, last) + tail,
     squiggle: `${' '.repeat(lead)}^${'~'.repeat(length - 1)}`,
   };
 }
@@ -104,18 +99,11 @@ function cellsOf(line: string): readonly string[] {
   return cells;
 }
 
-function columns(cells: readonly string[], from: number, to: number): number {
-  let width = 0;
-  for (let index = from; index < to; index++) width += widthOf(cells[index] ?? '');
-  return width;
-}
-
 /** `2 errors, 1 warning` */
 export function countText(diagnostics: readonly Diagnostic[]): string {
-  const counts = (['error', 'warning'] as const).map((severity) => ({
-    severity,
-    count: diagnostics.filter((diagnostic) => diagnostic.severity === severity).length,
-  }));
-  const named = counts.filter(({ count }) => count > 0);
-  return named.map(({ severity, count }) => `${count} ${severity}${count === 1 ? '' : 's'}`).join(', ');
+  const counts = (['error', 'warning'] as const).flatMap((severity) => {
+    const count = diagnostics.filter((diagnostic) => diagnostic.severity === severity).length;
+    return count === 0 ? [] : [`${count} ${severity}${count === 1 ? '' : 's'}`];
+  });
+  return counts.join(', ');
 }

@@ -2,13 +2,19 @@
 // enter.
 
 import { formatDuration } from '../base/time.ts';
-import type { Target } from '../ir/transition.ts';
 import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
-import type { Block, Each, Program, RunRequest, Step } from '../ir/program.ts';
-import type { Text } from '../ir/text.ts';
+import {
+  type Block,
+  type Each,
+  type Loop,
+  type Program,
+  type RunRequest,
+  type Step,
+  targetsOfAct,
+} from '../ir/program.ts';
+import { type ValueTemplate, writtenText } from '../ir/text.ts';
 import { shownVariables } from './status.ts';
 import { durationText } from './step-lines.ts';
-import { writtenText } from '../ir/text.ts';
 
 export function dryRunJson(program: Program, { variables }: RunRequest): object {
   const { language, name } = program.source;
@@ -36,15 +42,11 @@ export function dryRunLines(program: Program, { variables }: RunRequest): readon
 
 /** The entry block first. Blocks that perform a step are folded into it. */
 function blocksInOrder({ blocks, entry }: Program): readonly Block[] {
+  const all = Object.values(blocks);
+  const acts = all.flatMap(({ steps }) => steps.map(({ act }) => act));
+  const bodies = new Set(acts.flatMap((act) => (act.kind === 'block' ? blocksOfTarget(act.target) : [])));
   const rank = ({ name }: Block): number => (name === entry ? 0 : 1);
-  const bodies = new Set(
-    Object.values(blocks)
-      .flatMap(({ steps }) => steps)
-      .flatMap(({ act }) => (act.kind === 'block' ? blocksOfTarget(act.target) : [])),
-  );
-  return Object.values(blocks)
-    .filter(({ name }) => !bodies.has(name))
-    .toSorted((a, b) => rank(a) - rank(b));
+  return all.filter(({ name }) => !bodies.has(name)).toSorted((a, b) => rank(a) - rank(b));
 }
 
 function blockLines({ name, steps }: Block, isEntry: boolean): readonly string[] {
@@ -76,38 +78,40 @@ function someOf(names: readonly string[]): string {
 const NAMES_MAX = 8;
 
 function aboutAgent({ act }: Step): readonly string[] {
-  if (act.kind !== 'effect') return [];
-  switch (act.effect.kind) {
-    case 'spawn':
-      return [`agent ${writtenText(act.effect.agent)}, adapter ${writtenText(act.effect.adapter)}`];
-    case 'prompt':
-    case 'kill':
-      return [`agent ${writtenText(act.effect.agent)}`];
-    default:
-      return [];
-  }
+  if (act.kind !== 'effect' || !('agent' in act.effect)) return [];
+  const adapter = act.effect.kind === 'spawn' ? `, adapter ${writtenText(act.effect.adapter)}` : '';
+  return [`agent ${writtenText(act.effect.agent)}${adapter}`];
 }
 
 /** Names of the blocks that a step may enter, each once. */
 function leadsTo({ act, routes, onError }: Step): readonly string[] {
-  const targets: Target[] = [];
-  if (act.kind === 'each') targets.push(act.target);
-  if (onError.kind === 'recover') targets.push(onError.target);
-  return [...new Set([...Object.values(routes).flatMap(blocksOf), ...targets.flatMap(blocksOfTarget)])];
+  // A block that performs a step is folded into it.
+  const below = act.kind === 'block' ? [] : targetsOfAct(act).flatMap(blocksOfTarget);
+  const recovery = onError.kind === 'recover' ? blocksOfTarget(onError.target) : [];
+  return [...new Set([...Object.values(routes).flatMap(blocksOf), ...below, ...recovery])];
 }
 
 /** The script, the prompt or the list. */
 function textOf({ act }: Step): readonly string[] {
   if (act.kind === 'each') return [`for each of ${itemsText(act.items)}`];
+  if (act.kind === 'loop') return [loopText(act)];
   if (act.kind !== 'effect') return [];
-  const text: Text | null =
-    act.effect.kind === 'command' ? act.effect.script : act.effect.kind === 'prompt' ? act.effect.prompt : null;
+  const { effect } = act;
+  const text = effect.kind === 'command' ? effect.script : effect.kind === 'prompt' ? effect.prompt : null;
   return text === null ? [] : writtenText(text).trimEnd().split('\n');
 }
 
+function loopText({ roundsMax, delayMs, check }: Loop): string {
+  const apart = delayMs === 0 ? '' : `, ${formatDuration(delayMs)} apart`;
+  const until = check.kind === 'output' ? `, until ${check.step}.outputs.${check.path.join('.')}` : '';
+  return `at most ${valueText(roundsMax)} rounds${apart}${until}`;
+}
+
 function itemsText(items: Each['items']): string {
-  if (items.kind === 'file') return writtenText(items.path);
-  const { value } = items;
+  return items.kind === 'file' ? writtenText(items.path) : valueText(items.value);
+}
+
+function valueText(value: ValueTemplate): string {
   if (value.kind === 'text') return writtenText(value.text);
   return value.kind === 'literal' ? JSON.stringify(value.value) : 'a list';
 }

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
-import { programGraph, runGraph } from './graph.ts';
-import type { Graph } from './graph.ts';
+import { type Graph, programGraph, runGraph } from './graph.ts';
 import { graphSvg } from './graph-svg.ts';
 
 /** Which row a step stands in, by its full name. */

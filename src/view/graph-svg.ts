@@ -1,10 +1,9 @@
 // A graph as SVG. Each step is in a row below all its predecessors, and near them. Back edges, as in loops, are drawn
 // around the side.
 
-import { COLOURS, groupsOf } from './graph.ts';
-import type { Graph, GraphEdge, GraphNode } from './graph.ts';
+import { sanitize } from '../base/sanitize.ts';
+import { COLOURS, type Graph, type GraphEdge, type GraphNode, groupsOf, layersOf } from './graph.ts';
 import { cut, widthOf } from './row.ts';
-import { sanitize } from './sanitize.ts';
 
 export function graphSvg(graph: Graph): string {
   const { title, nodes } = graph;
@@ -38,10 +37,9 @@ interface Bundle extends Pick<GraphEdge, 'from' | 'to' | 'kind'> {
 
 function bundleEdges(edges: readonly GraphEdge[]): readonly Bundle[] {
   const between = groupsOf(edges, ({ from, to, kind }) => JSON.stringify([from, to, kind]));
-  return [...between.values()].flatMap(([first, ...others]) => {
-    if (first === undefined) return [];
-    const { from, to, kind } = first;
-    return [{ from, to, kind, labels: [first, ...others].flatMap(({ label }) => label ?? []) }];
+  return [...between.values()].flatMap((same) => {
+    const labels = same.flatMap(({ label }) => label ?? []);
+    return same.slice(0, 1).map(({ from, to, kind }) => ({ from, to, kind, labels }));
   });
 }
 
@@ -97,29 +95,17 @@ function backEdges(nodes: readonly GraphNode[], bundles: readonly Bundle[]): Rea
 /** Each node in the first row below all its predecessors. */
 function rowsOf(nodes: readonly GraphNode[], ahead: readonly Bundle[]): readonly (readonly GraphNode[])[] {
   const into = groupsOf(ahead, ({ to }) => to);
-  const out = groupsOf(ahead, ({ from }) => from);
-  const waits = new Map(nodes.map(({ id }) => [id, into.get(id)?.length ?? 0]));
-  const byId = new Map(nodes.map((node) => [node.id, node]));
-  const rows: GraphNode[][] = [];
   /** Position of a node in its row, from 0 to 1. */
   const at = new Map<string, number>();
   const nearness = ({ id }: GraphNode): number => {
     const from = (into.get(id) ?? []).map(({ from: before }) => at.get(before) ?? 0);
     return from.length === 0 ? 0.5 : from.reduce((sum, each) => sum + each, 0) / from.length;
   };
-  let free = nodes.filter(({ id }) => waits.get(id) === 0);
-  while (free.length > 0) {
-    const row = free.toSorted((a, b) => nearness(a) - nearness(b));
+  const rows = layersOf(nodes, ahead, (layer) => {
+    const row = layer.toSorted((a, b) => nearness(a) - nearness(b));
     for (const [index, { id }] of row.entries()) at.set(id, (index + 0.5) / row.length);
-    rows.push(row);
-    free = [];
-    for (const { to } of row.flatMap(({ id }) => out.get(id) ?? [])) {
-      const left = (waits.get(to) ?? 0) - 1;
-      waits.set(to, left);
-      const node = byId.get(to);
-      if (left === 0 && node !== undefined) free.push(node);
-    }
-  }
+    return row;
+  });
   return rows.flatMap((row) =>
     Array.from({ length: Math.ceil(row.length / ROW_MAX) }, (_, part) =>
       row.slice(part * ROW_MAX, (part + 1) * ROW_MAX),

@@ -58,6 +58,22 @@ test('a run is drawn with its growth and statuses', () => {
   ]);
 });
 
+test('a loop is drawn with its round, its check and what follows the last round', () => {
+  const program =
+    'fix loop round max 2 until check exhausted late\nblock round\nwork\nblock check\nuntil asks\nblock late\nask';
+  const { state } = runKernel(program, ok('fix.1.work#1'), ok('fix.1.until#1'));
+  expect(programGraph(state.program).edges.map(({ to, label }) => `${to} ${label}`)).toEqual([
+    'round/work round',
+    'check/until check',
+    'late/ask exhausted',
+  ]);
+  expect(runGraph(state).edges.map(({ to, label }) => `${to} ${label}`)).toEqual([
+    'fix.1.work round 1',
+    'fix.1.until round 1',
+    'fix.2.work round 2',
+  ]);
+});
+
 test('a route machine is drawn by its transitions, including cycles', () => {
   const { state } = runKernel(
     'block one visit-last\nfix route done=goto:two\nblock two visit-last\ntry route done=end route exit-nonzero=goto:one',

@@ -1,13 +1,13 @@
 // A Program or a run as a graph of steps, needs and growth, printed as Mermaid, DOT or a listing. Nodes have generated
 // names (`n0`); authors' text appears only in escaped labels.
 
-import { segmentMatcher } from '../base/segment-pattern.ts';
-import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
+import { segmentMatcher } from '../base/names.ts';
+import { sanitize } from '../base/sanitize.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
+import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
 import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { resolveNeeds } from './needed.ts';
 import { padTo, widthOf } from './row.ts';
-import { sanitize } from './sanitize.ts';
 import { shownSteps } from './status.ts';
 import { routeWord, visitKind } from './visits.ts';
 
@@ -16,7 +16,7 @@ export interface Graph {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
   /** Blocks of a Program, or steps that grew from one step of a run. */
-  readonly groups: readonly GraphGroup[];
+  readonly groups: readonly { readonly id: string; readonly name: string }[];
 }
 
 export interface GraphNode {
@@ -39,23 +39,18 @@ export interface GraphEdge {
   readonly label: string | null;
 }
 
-export interface GraphGroup {
-  readonly id: string;
-  readonly name: string;
-}
-
 /** All blocks reachable from the entry. */
 export function programGraph(program: Program): Graph {
   const nodes: GraphNode[] = [];
   const edges: GraphEdge[] = [];
-  const groups: GraphGroup[] = [];
+  const groups: string[] = [];
   const reached = new Set([program.entry]);
   for (const name of reached) {
     const block = program.blocks[name];
     if (block === undefined) continue;
     const inEntry = name === program.entry;
     const grouped = !inEntry && block.steps.length > 1;
-    if (grouped) groups.push({ id: name, name });
+    if (grouped) groups.push(name);
     for (const step of block.steps) {
       const id = idIn(program, block, step);
       const { executor } = step;
@@ -73,17 +68,22 @@ export function programGraph(program: Program): Graph {
       }
     }
   }
-  return { title: program.source.name, nodes, edges: uniqueEdges(edges), groups };
+  return {
+    title: program.source.name,
+    nodes,
+    edges: uniqueEdges(edges),
+    groups: groups.map((id) => ({ id, name: id })),
+  };
 }
 
 export function runGraph(state: RunState): Graph {
   const nodes: GraphNode[] = [];
   const edges: GraphEdge[] = [];
-  const groups = new Map<string, GraphGroup>();
+  const groups = new Set<string>();
   for (const step of shownSteps(state)) {
     const { owner } = step.frame;
     const below = owner !== null && step.id.startsWith(`${owner}.`);
-    if (owner !== null && !groups.has(owner)) groups.set(owner, { id: owner, name: owner });
+    if (owner !== null) groups.add(owner);
     nodes.push({
       id: step.id,
       name: below ? step.id.slice(owner.length + 1) : step.id,
@@ -98,29 +98,21 @@ export function runGraph(state: RunState): Graph {
   for (const frame of [...state.frames.values()].filter(({ isInner }) => !isInner))
     for (const edge of growthEdges(state, frame)) edges.push(edge);
   const title = state.request === null ? state.program.source.name : `${state.request.id} ${state.program.source.name}`;
-  return { title, nodes, edges: uniqueEdges(edges), groups: [...groups.values()] };
+  return { title, nodes, edges: uniqueEdges(edges), groups: [...groups].map((id) => ({ id, name: id })) };
 }
 
 export function graphMermaid(graph: Graph): string {
   const names = nodeNames(graph);
-  const lines = ['flowchart TD'];
-  const draw = (node: GraphNode, indent: string): void => {
-    const text = `${mermaidText(node.name)}<br/>${mermaidText(node.executor)}`;
-    const tail = node.status === null ? '' : `:::${node.status}`;
-    lines.push(`${indent}${names.get(node.id)}["${text}"]${tail}`);
-  };
-  for (const node of graph.nodes) if (node.group === null) draw(node, '  ');
-  for (const [index, group] of graph.groups.entries()) {
-    lines.push(`  subgraph g${index}["${mermaidText(group.name)}"]`);
-    for (const node of graph.nodes) if (node.group === group.id) draw(node, '    ');
-    lines.push('  end');
-  }
+  const draw = ({ id, name, executor, status }: GraphNode): string =>
+    `${names.get(id)}["${mermaidText(name)}<br/>${mermaidText(executor)}"]${status === null ? '' : `:::${status}`}`;
+  const begin = (name: string, index: number): string => `  subgraph g${index}["${mermaidText(name)}"]`;
+  const lines = ['flowchart TD', ...groupLines(graph, draw, begin, '  end')];
   for (const { from, to, kind, label } of graph.edges) {
     const arrow = kind === 'need' ? '-->' : '-.->';
     const on = label === null ? '' : `|"${mermaidText(label)}"|`;
     lines.push(`  ${names.get(from)} ${arrow}${on} ${names.get(to)}`);
   }
-  for (const status of statusesIn(graph)) {
+  for (const status of new Set(graph.nodes.flatMap((node) => node.status ?? []))) {
     const { fill, line } = COLOURS[status];
     lines.push(`  classDef ${status} fill:${fill},stroke:${line},color:#111`);
   }
@@ -129,23 +121,18 @@ export function graphMermaid(graph: Graph): string {
 
 export function graphDot(graph: Graph): string {
   const names = nodeNames(graph);
+  const draw = ({ id, name, executor, status }: GraphNode): string => {
+    const filled = status === null ? '' : `, fillcolor="${COLOURS[status].fill}", color="${COLOURS[status].line}"`;
+    return `${names.get(id)} [label=${dotText(`${name}\n${executor}`)}${filled}];`;
+  };
+  const begin = (name: string, index: number): string => `  subgraph cluster_${index} {\n    label=${dotText(name)};`;
   const lines = [
     'digraph {',
     `  label=${dotText(graph.title)}; labelloc=t; rankdir=TB; fontname="sans-serif";`,
     '  node [shape=box, style="rounded,filled", fillcolor="#ffffff", fontname="sans-serif"];',
     '  edge [fontname="sans-serif", fontsize=10];',
+    ...groupLines(graph, draw, begin, '  }'),
   ];
-  const draw = (node: GraphNode, indent: string): void => {
-    const colour = node.status === null ? null : COLOURS[node.status];
-    const filled = colour === null ? '' : `, fillcolor="${colour.fill}", color="${colour.line}"`;
-    lines.push(`${indent}${names.get(node.id)} [label=${dotText(`${node.name}\n${node.executor}`)}${filled}];`);
-  };
-  for (const node of graph.nodes) if (node.group === null) draw(node, '  ');
-  for (const [index, group] of graph.groups.entries()) {
-    lines.push(`  subgraph cluster_${index} {`, `    label=${dotText(group.name)};`);
-    for (const node of graph.nodes) if (node.group === group.id) draw(node, '    ');
-    lines.push('  }');
-  }
   for (const { from, to, kind, label } of graph.edges) {
     const facts = [
       ...(kind === 'need' ? [] : ['style=dashed']),
@@ -155,6 +142,21 @@ export function graphDot(graph: Graph): string {
   }
   lines.push('}');
   return `${lines.join('\n')}\n`;
+}
+
+/** The nodes outside of groups, then those of each group between its first and its last line. */
+function groupLines(
+  { nodes, groups }: Graph,
+  draw: (node: GraphNode) => string,
+  begin: (name: string, index: number) => string,
+  end: string,
+): readonly string[] {
+  const within = (group: string | null, indent: string): readonly string[] =>
+    nodes.flatMap((node) => (node.group === group ? [`${indent}${draw(node)}`] : []));
+  return [
+    ...within(null, '  '),
+    ...groups.flatMap(({ id, name }, index) => [begin(name, index), ...within(id, '    '), end]),
+  ];
 }
 
 /** Lists each step after its needs, group by group. */
@@ -167,7 +169,8 @@ export function graphText(graph: Graph): string {
     const known = nameOf.get(id);
     return sanitize(known === undefined || known.group !== from.group ? id : known.name);
   };
-  const list = (nodes: readonly GraphNode[], indent: string): void => {
+  const list = (group: string | null): void => {
+    const nodes = graph.nodes.filter((node) => node.group === group);
     const widest = (column: (node: GraphNode) => string): number =>
       nodes.reduce((width, node) => Math.max(width, widthOf(sanitize(column(node)))), 0);
     const nameWidth = widest(({ name }) => name);
@@ -182,27 +185,18 @@ export function graphText(graph: Graph): string {
         ...(statusWidth === 0 ? [] : [padTo(node.status ?? '', statusWidth)]),
         after,
       ];
-      lines.push(`${indent}${columns.join('  ')}`.trimEnd());
-      const grows = groupsOf(
-        (out.get(node.id) ?? []).filter(({ kind }) => kind === 'grows'),
-        ({ label }) => label,
-      );
-      for (const [label, edges] of grows) {
+      lines.push(`  ${columns.join('  ')}`.trimEnd());
+      const grows = (out.get(node.id) ?? []).filter(({ kind }) => kind === 'grows');
+      for (const [label, edges] of groupsOf(grows, (edge) => edge.label)) {
         const on = label === null ? '' : `${sanitize(label)}: `;
-        lines.push(`${indent}  → ${on}${listNames(edges.map(({ to }) => refer(to, node)))}`);
+        lines.push(`    → ${on}${listNames(edges.map(({ to }) => refer(to, node)))}`);
       }
     }
   };
-  list(
-    graph.nodes.filter(({ group }) => group === null),
-    '  ',
-  );
-  for (const group of graph.groups) {
-    lines.push('', sanitize(group.name));
-    list(
-      graph.nodes.filter((node) => node.group === group.id),
-      '  ',
-    );
+  list(null);
+  for (const { id, name } of graph.groups) {
+    lines.push('', sanitize(name));
+    list(id);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -245,6 +239,13 @@ function growthTargets(step: Step): readonly { readonly target: string; readonly
   if (step.act.kind === 'each') {
     for (const target of blocksOfTarget(step.act.target)) growth.push({ target, label: 'each' });
   }
+  if (step.act.kind === 'loop') {
+    const { check, exhausted } = step.act;
+    for (const target of blocksOfTarget(step.act.target)) growth.push({ target, label: 'round' });
+    for (const target of 'target' in check ? blocksOfTarget(check.target) : []) growth.push({ target, label: 'check' });
+    for (const target of 'target' in exhausted ? blocksOfTarget(exhausted.target) : [])
+      growth.push({ target, label: 'exhausted' });
+  }
   if (step.onError.kind === 'recover') {
     for (const target of blocksOfTarget(step.onError.target)) growth.push({ target, label: 'error' });
   }
@@ -258,24 +259,19 @@ function growthEdges(state: RunState, frame: FrameState): readonly GraphEdge[] {
   const first = frame.steps.filter(
     (step) => step.definition.needs.length === 0 || resolveNeeds(state, step).every(({ steps }) => steps.length === 0),
   );
-  const label = frame.join === 'recover' ? 'error' : before === null ? null : frame.replaces === null ? 'call' : null;
+  const grown = frame.join === 'recover' ? 'error' : frame.round === undefined ? null : `round ${frame.round}`;
+  const label = before === null ? grown : frame.replaces === null ? 'call' : null;
   return from.flatMap((id) =>
     id === null ? [] : first.map((step): GraphEdge => ({ from: id, to: step.id, kind: 'grows', label })),
   );
 }
 
 function uniqueEdges(edges: readonly GraphEdge[]): readonly GraphEdge[] {
-  return [
-    ...new Map(edges.map((edge) => [JSON.stringify([edge.from, edge.to, edge.kind, edge.label]), edge])).values(),
-  ];
+  return [...new Map(edges.map((edge) => [JSON.stringify(edge), edge])).values()];
 }
 
 function nodeNames({ nodes }: Graph): ReadonlyMap<string, string> {
   return new Map(nodes.map(({ id }, index) => [id, `n${index}`]));
-}
-
-function statusesIn({ nodes }: Graph): readonly StepStatus[] {
-  return [...new Set(nodes.flatMap(({ status }) => status ?? []))];
 }
 
 export function groupsOf<E, K>(edges: readonly E[], by: (edge: E) => K): ReadonlyMap<K, readonly E[]> {
@@ -292,26 +288,33 @@ export function groupsOf<E, K>(edges: readonly E[], by: (edge: E) => K): Readonl
 function inOrder(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): readonly GraphNode[] {
   const here = new Set(nodes.map(({ id }) => id));
   const inside = edges.filter(({ kind, from, to }) => kind === 'need' && here.has(from) && here.has(to));
-  const out = groupsOf(inside, ({ from }) => from);
-  const open = new Map(nodes.map(({ id }) => [id, 0]));
-  for (const { to } of inside) open.set(to, (open.get(to) ?? 0) + 1);
-  const ordered = new Set<GraphNode>();
+  return [...new Set([...layersOf(nodes, inside, (layer) => layer).flat(), ...nodes])];
+}
+
+/** Each node in the first layer below all its predecessors, without nodes in a cycle. `arrange` orders each layer. */
+export function layersOf(
+  nodes: readonly GraphNode[],
+  edges: readonly Pick<GraphEdge, 'from' | 'to'>[],
+  arrange: (layer: readonly GraphNode[]) => readonly GraphNode[],
+): readonly (readonly GraphNode[])[] {
+  const out = groupsOf(edges, ({ from }) => from);
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  let layer = nodes.filter(({ id }) => open.get(id) === 0);
-  while (layer.length > 0) {
-    const next: GraphNode[] = [];
-    for (const node of layer) {
-      ordered.add(node);
-      for (const { to } of out.get(node.id) ?? []) {
-        const left = (open.get(to) ?? 0) - 1;
-        open.set(to, left);
-        const follower = byId.get(to);
-        if (left === 0 && follower !== undefined) next.push(follower);
-      }
+  const waits = new Map(nodes.map(({ id }) => [id, 0]));
+  for (const { to } of edges) waits.set(to, (waits.get(to) ?? 0) + 1);
+  const layers: (readonly GraphNode[])[] = [];
+  let free = nodes.filter(({ id }) => waits.get(id) === 0);
+  while (free.length > 0) {
+    const layer = arrange(free);
+    layers.push(layer);
+    free = [];
+    for (const { to } of layer.flatMap(({ id }) => out.get(id) ?? [])) {
+      const left = (waits.get(to) ?? 0) - 1;
+      waits.set(to, left);
+      const node = byId.get(to);
+      if (left === 0 && node !== undefined) free.push(node);
     }
-    layer = next;
   }
-  return [...ordered, ...nodes.filter((node) => !ordered.has(node))];
+  return layers;
 }
 
 function listNames(names: readonly string[]): string {

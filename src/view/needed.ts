@@ -1,9 +1,8 @@
 // Resolves needs to steps, for views that explain or draw them. Reads `each.*`, `a.b` and patterns like the kernel
 // does.
 
-import { segmentMatcher } from '../base/segment-pattern.ts';
-import type { IdTree } from '../kernel/id-tree.ts';
-import { find } from '../kernel/id-tree.ts';
+import { segmentMatcher } from '../base/names.ts';
+import { find, type IdTree } from '../kernel/collections.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 
 export interface ResolvedNeed {
@@ -15,8 +14,15 @@ export interface ResolvedNeed {
   readonly mayGrow: readonly StepState[];
 }
 
-export function resolveNeeds(state: RunState, step: StepState): readonly ResolvedNeed[] {
-  return step.definition.needs.map((need) => resolveNeed(state, step, need));
+export function resolveNeeds(state: RunState, waiter: StepState): readonly ResolvedNeed[] {
+  const { prefix } = waiter.frame;
+  const top = prefix === '' ? state.tree : find(state.tree, prefix.slice(0, -1).split('.'));
+  return waiter.definition.needs.map((need) => {
+    const steps: StepState[] = [];
+    const mayGrow: StepState[] = [];
+    if (top !== null) collect(top, need.split('.'), steps, mayGrow);
+    return { need: `${prefix}${need}`, steps: steps.filter((step) => step !== waiter), mayGrow };
+  });
 }
 
 /** Whether it still prevents the step from starting. */
@@ -24,22 +30,12 @@ export function isOpen({ steps, mayGrow }: ResolvedNeed): boolean {
   return mayGrow.length > 0 || steps.some(({ settlement }) => settlement === 'open');
 }
 
-function resolveNeed(state: RunState, waiter: StepState, need: string): ResolvedNeed {
-  const { prefix } = waiter.frame;
-  const steps: StepState[] = [];
-  const mayGrow: StepState[] = [];
-  const top = prefix === '' ? state.tree : find(state.tree, prefix.slice(0, -1).split('.'));
-  if (top !== null) collect(top, need.split('.'), steps, mayGrow);
-  return { need: `${prefix}${need}`, steps: steps.filter((step) => step !== waiter), mayGrow };
-}
-
 function collect(node: IdTree<StepState>, segments: readonly string[], steps: StepState[], mayGrow: StepState[]): void {
   const [first, ...rest] = segments;
   if (first === undefined) return;
   for (const next of matchingNodes(node, first)) {
     if (rest.length === 0) {
-      if (next.value === null) collectBelow(next, steps);
-      else steps.push(next.value);
+      steps.push(...stepsAt(next));
       continue;
     }
     const before = steps.length;
@@ -58,9 +54,6 @@ function matchingNodes({ below }: IdTree<StepState>, pattern: string): readonly 
 }
 
 /** A prefix that is not a step (`each.0`) means the steps directly below it. */
-function collectBelow(node: IdTree<StepState>, steps: StepState[]): void {
-  for (const next of node.below.values()) {
-    if (next.value === null) collectBelow(next, steps);
-    else steps.push(next.value);
-  }
+function stepsAt({ value, below }: IdTree<StepState>): readonly StepState[] {
+  return value === null ? [...below.values()].flatMap(stepsAt) : [value];
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+
+import { sanitize } from '../base/sanitize.ts';
 import { cut, padTo, row, widthOf } from './row.ts';
-import { sanitize } from './sanitize.ts';
 
 test.each([
   ['plain', 'plain'],

@@ -1,6 +1,19 @@
-// Text for one row of a terminal: its width in columns, cut and padded to fit.
+// Text for one row of a terminal: its colours, and its width in columns, cut and padded to fit.
 
-import type { Style } from './palette.ts';
+export type Style = (text: string) => string;
+
+export type Palette = Readonly<Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta', Style>>;
+
+const plain: Style = (text) => text;
+export const plainPalette: Palette = {
+  bold: plain,
+  dim: plain,
+  red: plain,
+  green: plain,
+  yellow: plain,
+  cyan: plain,
+  magenta: plain,
+};
 
 /** A part of a row. Its style is applied after cutting, so that escape codes are never cut or counted. */
 export interface Segment {
@@ -50,33 +63,16 @@ export function row(pieces: readonly Segment[], width: number, ellipsis = '…')
 }
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
-/** First and last code point of each range that takes two columns. */
-const WIDE: readonly (readonly [number, number])[] = [
-  [0x1100, 0x115f],
-  [0x231a, 0x231b],
-  [0x23e9, 0x23ec],
-  [0x2e80, 0x303e],
-  [0x3041, 0x33ff],
-  [0x3400, 0x4dbf],
-  [0x4e00, 0x9fff],
-  [0xa000, 0xa4cf],
-  [0xa960, 0xa97c],
-  [0xac00, 0xd7a3],
-  [0xf900, 0xfaff],
-  [0xfe30, 0xfe6f],
-  [0xff01, 0xff60],
-  [0xffe0, 0xffe6],
-  [0x1f300, 0x1f64f],
-  [0x1f680, 0x1f6ff],
-  [0x1f900, 0x1f9ff],
-  [0x1fa70, 0x1faff],
-  [0x20000, 0x3fffd],
+/** First code points of ranges that take two columns and one column, alternately. */
+const WIDTH_CHANGES = [
+  0x1100, 0x1160, 0x231a, 0x231c, 0x23e9, 0x23ed, 0x2e80, 0x303f, 0x3041, 0x4dc0, 0x4e00, 0xa4d0, 0xa960, 0xa97d,
+  0xac00, 0xd7a4, 0xf900, 0xfb00, 0xfe30, 0xfe70, 0xff01, 0xff61, 0xffe0, 0xffe7, 0x1f300, 0x1f650, 0x1f680, 0x1f700,
+  0x1f900, 0x1fa00, 0x1fa70, 0x1fb00, 0x20000, 0x3fffe,
 ];
-
 const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
 
 function columnsOf(code: number): number {
   if (code < 0x300) return 1;
   if (NO_WIDTH.test(String.fromCodePoint(code))) return 0;
-  return WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
+  return WIDTH_CHANGES.findLastIndex((first) => code >= first) % 2 === 0 ? 2 : 1;
 }

@@ -1,14 +1,12 @@
 // Events of a Conductor run for external readers, derived only from the journal, so that the same journal always gives
 // the same events.
 
-import { isJsonMap } from '../base/json.ts';
-import type { Json, JsonMap } from '../base/json.ts';
+import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
-import { errorType } from '../ir/failure.ts';
-import { OUTCOME_OF } from '../ir/conducted.ts';
+import { errorType, type Failure } from '../ir/failure.ts';
 import type { Program, Step } from '../ir/program.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
-import { visitKind, visitNumber } from './visits.ts';
+import { failureOutcome, outcomeOf, visitNumber } from './visits.ts';
 
 export type RunEvent = JsonMap & {
   readonly timestamp: string;
@@ -92,37 +90,28 @@ export class RunEvents {
           else events.push(tell(...verdictEvent(gate, visit, verdict)));
           break;
         }
-        case 'step-done': {
-          const outcome = this.#outcome(decision.step, decision.outputs);
-          const { outputs } = decision;
-          events.push(...artifacts(outputs).map((artifact) => tell('artifact_recorded', decision.step, artifact)));
-          for (const violation of maps(outputs['violations'])) {
-            events.push(tell('policy_violation', decision.step, violation));
-          }
-          if (this.#definition(decision.step)?.executor === 'rollback') {
-            events.push(tell('rollback_completed', decision.step, rollbackFacts(outputs)));
-          }
-          if (outcome.startsWith('gate_')) {
-            events.push(tell('artifact_recorded', decision.step, gateArtifact('gate_outcome', decision.step)));
-          }
-          events.push(tell('step_completed', decision.step, { outcome }));
-          this.#ended = { visit: decision.step, outcome };
-          break;
-        }
+        case 'step-done':
         case 'step-failed': {
-          const { kind, message, outputs } = decision.failure;
-          const isGate = this.#definition(decision.step)?.executor === 'gate';
-          const outcome = isGate ? 'gate_timed_out' : (OUTCOME_OF[kind] ?? 'error');
-          events.push(...artifacts(outputs).map((artifact) => tell('artifact_recorded', decision.step, artifact)));
-          for (const violation of maps(outputs['violations'])) {
-            events.push(tell('policy_violation', decision.step, violation));
+          const { step } = decision;
+          const failure = decision.kind === 'step-failed' ? decision.failure : null;
+          const { outputs } = decision.kind === 'step-failed' ? decision.failure : decision;
+          const definition = this.#definition(step);
+          const outcome = endOutcome(definition, outputs, failure);
+          for (const artifact of maps(outputs['artifacts'])) events.push(tell('artifact_recorded', step, artifact));
+          for (const violation of maps(outputs['violations'])) events.push(tell('policy_violation', step, violation));
+          if (failure === null && definition?.executor === 'rollback') {
+            events.push(tell('rollback_completed', step, rollbackFacts(outputs)));
           }
-          if (isGate) {
-            events.push(tell('gate_timed_out', decision.step));
-            events.push(tell('artifact_recorded', decision.step, gateArtifact('gate_outcome', decision.step)));
+          if (outcome === 'gate_timed_out') events.push(tell('gate_timed_out', step));
+          if (outcome.startsWith('gate_')) {
+            events.push(tell('artifact_recorded', step, gateArtifact('gate_outcome', step)));
           }
-          events.push(tell('step_failed', decision.step, { outcome, error: { type: errorType(kind), message } }));
-          this.#ended = { visit: decision.step, outcome };
+          if (failure === null) events.push(tell('step_completed', step, { outcome }));
+          else {
+            const error = { type: errorType(failure.kind), message: failure.message };
+            events.push(tell('step_failed', step, { outcome, error }));
+          }
+          this.#ended = { visit: step, outcome };
           break;
         }
         case 'run-ended':
@@ -166,36 +155,21 @@ export class RunEvents {
     }
     return undefined;
   }
-
-  #outcome(visit: string, outputs: JsonMap): string {
-    const definition = this.#definition(visit);
-    const kind = definition === undefined ? null : visitKind(definition);
-    if (kind === 'evaluate' && typeof outputs['status'] === 'string') return outputs['status'];
-    const isAsked =
-      definition?.act.kind === 'effect' && definition.act.effect.kind === 'gate' && definition.act.effect.blocks;
-    if (isAsked && (outputs['outcome'] === 'approved' || outputs['outcome'] === 'rejected'))
-      return `gate_${outputs['outcome']}`;
-    return 'completed';
-  }
 }
 
-/**
- * Moves the end of a step before the frames opened after it: the kernel opens them first, but readers expect the end
- * first.
- */
+function endOutcome(definition: Step | undefined, outputs: JsonMap, failure: Failure | null): string {
+  const status = failure === null ? 'done' : 'failed';
+  const known = definition === undefined ? null : outcomeOf({ definition, status, failure, outputs });
+  return known ?? (failure === null ? 'completed' : failureOutcome(failure));
+}
+
+/** Moves the end of a step before the frames opened after it: the kernel opens them first, but readers expect the end. */
 function endsFirst(decisions: readonly Decision[]): readonly Decision[] {
-  const isEnd = ({ kind }: Decision): boolean => kind === 'step-done' || kind === 'step-failed';
-  const isNext = ({ kind }: Decision): boolean => kind === 'frame-opened' || kind === 'steps-added';
-  const ordered = [...decisions];
-  for (let at = 1; at < ordered.length; at += 1) {
-    const decision = ordered[at];
-    if (decision === undefined || !isEnd(decision)) continue;
-    let to = at;
-    for (let before = ordered[to - 1]; before !== undefined && isNext(before); before = ordered[to - 1]) {
-      ordered[to] = before;
-      to -= 1;
-    }
-    ordered[to] = decision;
+  const ordered: Decision[] = [];
+  for (const decision of decisions) {
+    const isEnd = decision.kind === 'step-done' || decision.kind === 'step-failed';
+    const before = ordered.findLastIndex(({ kind }) => kind !== 'frame-opened' && kind !== 'steps-added');
+    ordered.splice(isEnd ? before + 1 : ordered.length, 0, decision);
   }
   return ordered;
 }
@@ -219,10 +193,6 @@ function stepOf(visit: string): string {
 /** Without its parent steps or lane. */
 function ownId(visit: string): string {
   return stepOf(visit).replace(/^.*\./, '');
-}
-
-function artifacts(outputs: JsonMap): readonly JsonMap[] {
-  return maps(outputs['artifacts']);
 }
 
 function rollbackFacts({ target, before_diff, after_diff, undone_ref }: JsonMap): JsonMap {

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { START_TIME, START, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
-import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import fc from 'fast-check';
+
+import { parseProgram } from '../../test/kernel-rig/program-text.ts';
+import { bad, ok, runKernel, START, START_TIME } from '../../test/kernel-rig/run-kernel.ts';
 import type { JsonMap } from '../base/json.ts';
-import type { Program } from '../ir/program.ts';
+import { type Program, UNLIMITED } from '../ir/program.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Input } from '../kernel/input.ts';
 import { initialState } from '../kernel/state.ts';
-import { StateYaml, changedSteps } from './state-yaml.ts';
-import { UNLIMITED } from '../ir/program.ts';
+import { changedSteps, StateYaml } from './state-yaml.ts';
 
 test('the file has the documented form', () => {
   const { state } = runKernel(

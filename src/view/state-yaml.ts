@@ -6,10 +6,9 @@
 import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import type { CommandSpec } from '../ir/effect.ts';
-import type { Text } from '../ir/text.ts';
+import { type Text, writtenText } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
-import type { RunState, StepState } from '../kernel/state.ts';
-import { isFinished } from '../kernel/state.ts';
+import { isFinished, type RunState, type StepState } from '../kernel/state.ts';
 import {
   agentStatus,
   expandedInto,
@@ -20,7 +19,6 @@ import {
   shownVariables,
   stepError,
 } from './status.ts';
-import { writtenText } from '../ir/text.ts';
 
 /** The text for one run whose state keeps changing; `invalidate` names the changed steps. */
 export class StateYaml {
@@ -99,11 +97,7 @@ export class StateYaml {
 
 /** Ids of the steps whose text may differ after these records, without new steps. */
 export function changedSteps(records: readonly JournalRecord[]): readonly string[] {
-  const touched = new Set<string>();
-  for (const { decisions } of records) {
-    for (const decision of decisions) for (const id of stepsChangedBy(decision)) touched.add(id);
-  }
-  return [...touched];
+  return [...new Set(records.flatMap(({ decisions }) => decisions.flatMap(stepsChangedBy)))];
 }
 
 const CHUNK = 64;
@@ -112,55 +106,16 @@ const CHUNK_CACHE_MAX = 128 * 1024;
 
 function stepsChangedBy(decision: Decision): readonly string[] {
   switch (decision.kind) {
-    case 'step-started':
-    case 'step-answered':
-    case 'step-failed-once':
-    case 'step-retried':
-    case 'step-lost':
-    case 'step-done':
-    case 'step-failed':
-    case 'step-recovered':
-    case 'recovery-failed':
-    case 'step-grown':
-    case 'items-read':
-    case 'iterations-named':
-    case 'step-completing':
-    case 'step-progressed':
-    case 'step-printed':
-    case 'gate-asked':
-    case 'gate-expired':
-    case 'wait-released':
-    case 'event-received':
-    case 'usage-counted':
-      return [decision.step];
-    case 'steps-skipped':
-    case 'steps-stopping':
-      return decision.steps;
     case 'run-resumed':
       return decision.reopened;
     case 'frame-opened':
       return decision.frame.owner === null ? [] : [decision.frame.owner];
-    case 'run-started':
     case 'steps-added':
     case 'frame-failing':
-    case 'value-returned':
-    case 'frames-dropped':
-    case 'frame-closed':
-    case 'gate-decided':
-    case 'event-emitted':
-    case 'agent-opened':
-    case 'agent-reviving':
-    case 'agent-session':
-    case 'agents-closing':
-    case 'agents-hastened':
-    case 'agent-closed':
-    case 'run-ending':
-    case 'cleanup-started':
-    case 'cleanup-stopping':
-    case 'cleanup-finished':
-    case 'warned':
-    case 'run-ended':
       return [];
+    default:
+      if ('step' in decision) return [decision.step];
+      return 'steps' in decision ? decision.steps : [];
   }
 }
 
@@ -186,34 +141,32 @@ function head(state: RunState): string {
     map('', 'vars', Object.entries(shownVariables(request?.variables ?? {}))),
     map('', 'meta', Object.entries(request?.meta ?? {})),
     agents(state),
-    gates(state),
   );
+  // A list: several steps may wait for the same gate.
+  const gates = openGates(state).map(({ id, step, opened_at }) => ({ id, status: 'open', step, opened_at }));
+  if (gates.length > 0) lines.push(entry('', 'gates', gates));
   if (state.warnings.length > 0) lines.push(entry('', 'warnings', state.warnings));
   return lines.join('');
 }
 
 function agents({ agents: known }: RunState): string {
   if (known.size === 0) return 'agents: {}\n';
-  const lines = ['agents:\n'];
-  for (const { name, status, info, busy } of known.values()) {
-    const facts: [string, Json][] = [];
-    if (info !== null) {
-      facts.push(['adapter', info.adapter]);
-      if (info.terminal !== null) facts.push(['tmux_session', info.terminal]);
-      facts.push(['workdir', info.workdir]);
-      if (info.session !== null) facts.push(['session_id', info.session]);
-    }
-    facts.push(['status', agentStatus(status, busy !== null)]);
-    if (busy !== null) facts.push(['current_step', busy.id]);
-    lines.push(map('  ', name, facts));
-  }
-  return lines.join('');
+  const maps = [...known.values()].map(({ name, status, info, busy }) => {
+    const facts: readonly (readonly [string, Json])[] = [
+      ['adapter', info?.adapter ?? null],
+      ['tmux_session', info?.terminal ?? null],
+      ['workdir', info?.workdir ?? null],
+      ['session_id', info?.session ?? null],
+      ['status', agentStatus(status, busy !== null)],
+      ['current_step', busy?.id ?? null],
+    ];
+    return map('  ', name, facts.filter(isKnown));
+  });
+  return `agents:\n${maps.join('')}`;
 }
 
-/** A list: several steps may wait for the same gate. */
-function gates(state: RunState): string {
-  const open = openGates(state).map(({ id, step, opened_at }) => ({ id, status: 'open', step, opened_at }));
-  return open.length === 0 ? '' : entry('', 'gates', open);
+function isKnown([, value]: readonly [string, Json]): boolean {
+  return value !== null;
 }
 
 /**
@@ -239,10 +192,7 @@ function stepText(step: StepState): string {
   if (values.length > 0) text += map(inner, 'outputs', values);
   if (step.notes !== null) text += entry(inner, 'notes', step.notes);
   const error = stepError(step);
-  if (error !== null) {
-    const facts = Object.entries(error).filter(([, value]) => value !== null);
-    text += map(inner, 'error', facts);
-  }
+  if (error !== null) text += map(inner, 'error', Object.entries(error).filter(isKnown));
   const into = expandedInto(step).map((id) => (near && id.startsWith(step.id) ? `.${id.slice(step.id.length)}` : id));
   if (into.length > 0) text += entry(inner, 'expanded_into', into);
   return text;

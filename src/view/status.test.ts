@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
-import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
+
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
+import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { success } from '../ir/effect.ts';
-import type { Usage } from '../ir/usage.ts';
+import type { Usage } from '../ir/output.ts';
 import type { Input } from '../kernel/input.ts';
-import { initialState } from '../kernel/state.ts';
-import type { RunState } from '../kernel/state.ts';
-import { runStatus, statusView } from './status.ts';
-import type { StatusView } from './status.ts';
+import { initialState, type RunState } from '../kernel/state.ts';
+import { runStatus, statusView, type StatusView } from './status.ts';
 
 test('a run before its first record is pending, and has the given id', () => {
   const state = initialState(parseProgram(['a']));
@@ -99,6 +98,24 @@ test('a run is waiting if only gates are open; a pending retry is not waiting', 
   expect(runStatus(runKernel('a gate g\nb retry 2 delay 10s', bad('b#1')).state)).toBe('running');
 });
 
+test('a loop lists its rounds, and has the outputs of the last one', () => {
+  const program = 'fix loop round max 2 until check\nblock round\nwork\nblock check\nuntil asks';
+  const { state } = runKernel(program, ok('fix.1.work#1'), ok('fix.1.until#1'), ok('fix.2.work#1', { left: 0 }));
+  const ended = runKernel(
+    program,
+    ok('fix.1.work#1'),
+    ok('fix.1.until#1'),
+    ok('fix.2.work#1', { left: 0 }),
+    ok('fix.2.until#1'),
+  );
+  expect(statusView(state).steps['fix']).toMatchObject({ status: 'running', expanded_into: ['fix.1', 'fix.2'] });
+  expect(statusView(ended.state).steps['fix']).toMatchObject({
+    status: 'failed',
+    outputs: { rounds: 2, outcome: 'exhausted', work: { left: 0 } },
+    error: { type: 'rounds_exhausted', message: 'the loop is not over after 2 rounds' },
+  });
+});
+
 test('gates are shown open, and with who decided them', () => {
   const decided: Input = {
     kind: 'gate-decided',
@@ -115,6 +132,7 @@ test('gates are shown open, and with who decided them', () => {
       kind: 'approval',
       prompt: null,
       opened_at: '2026-01-08T21:00:00.000Z',
+      approvers: null,
       decided_by: null,
       notes: null,
     },
@@ -122,6 +140,24 @@ test('gates are shown open, and with who decided them', () => {
   const { state } = runKernel('a gate g\nb', decided);
   expect(statusView(state).gates).toMatchObject([
     { id: 'g', step: 'a', status: 'rejected', decided_by: 'bob', notes: 'no' },
+  ]);
+});
+
+test('a gate that several steps ask for shows all their questions, and who may decide', () => {
+  const asked = (step: string, prompt: string | null, approvers: readonly string[]): Input => ({
+    kind: 'gate-asked',
+    gate: 'g',
+    step,
+    prompt,
+    approvers,
+  });
+  const { state } = runKernel(
+    'a\nb\nc',
+    asked('a', 'Delete it?', ['ada']),
+    asked('b', 'Is it sunny?', ['ada', 'ssh:bob']),
+  );
+  expect(statusView(state).gates).toMatchObject([
+    { prompt: 'a: Delete it?\nb: Is it sunny?', approvers: ['ada', 'ssh:bob'], status: 'open' },
   ]);
 });
 

@@ -3,16 +3,28 @@
 
 import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
+import { LANE_VARIABLES } from '../ir/answer-transitions.ts';
 import { errorType } from '../ir/failure.ts';
 import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
-import { LANE_VARIABLES } from '../ir/answer-transitions.ts';
 import type { Program } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import { verdictFor } from '../kernel/gates.ts';
-import type { AgentState, FrameState, GateState, RunState, StepState, StepStatus } from '../kernel/state.ts';
-import { frameOf, isOpenGate } from '../kernel/state.ts';
-import { outcomeOf } from './visits.ts';
+import { approversOf, verdictFor } from '../kernel/gates.ts';
+import type { GateVerdict } from '../kernel/input.ts';
+import {
+  type AgentState,
+  frameOf,
+  type FrameState,
+  type GateState,
+  isFinished,
+  isOpenGate,
+  type RunState,
+  type StepState,
+  type StepStatus,
+  undecidedRequests,
+} from '../kernel/state.ts';
+import { type CostView, costView } from './cost.ts';
+import { outcomeOf, visitKind } from './visits.ts';
 
 export type RunStatus = 'pending' | 'running' | 'waiting' | 'paused' | 'cleaning_up' | 'done' | 'failed' | 'stopped';
 
@@ -95,21 +107,18 @@ export interface GateView {
   readonly kind: 'approval' | 'question';
   readonly prompt: string | null;
   readonly opened_at: string | null;
+  /** Only these may decide it; null: any person. */
+  readonly approvers: readonly string[] | null;
   readonly decided_by: string | null;
   readonly notes: string | null;
 }
 
 export type Counts = Readonly<Record<Exclude<StepStatus, 'completing'>, number>>;
 
-export interface CostView {
-  readonly usd: number | null;
-  readonly tokens: number | null;
-  readonly unknown_turns: number;
-}
-
 /** `id` is used if the run has not started and its state has none. */
 export function statusView(state: RunState, { id = null }: { readonly id?: string | null } = {}): StatusView {
   const { request, program } = state;
+  const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
   return {
     id: request?.id ?? id,
     language: program.source.language,
@@ -117,17 +126,28 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     status: runStatus(state),
     started_at: moment(state.startedAt),
     ended_at: moment(state.endedAt),
-    result: state.result,
+    result: resultOf(state),
     error: runError(state),
     vars: shownVariables(request?.variables ?? {}),
     meta: request?.meta ?? {},
     steps: Object.fromEntries(shownSteps(state).map((step) => [step.id, stepStatusView(step)])),
-    agents: [...agentViews(state), ...laneViews(state)],
-    gates: gateViews(state),
-    counts: countSteps(state),
-    cost: costView(state),
+    agents: [...agentViews(state), ...startingViews(state), ...laneViews(state)],
+    // Undecided gates without a waiting request are left out.
+    gates: [...openGates(state), ...decided.map((gate) => gateView(state, gate))],
+    counts: countsOf(shownSteps(state)),
+    cost: costView(state.cost),
     warnings: [...state.warnings],
   };
+}
+
+/** Whether a run should go on, but has no engine. */
+export function isInterrupted({ phase }: RunState, hasEngine: boolean): boolean {
+  return phase !== 'ended' && !hasEngine;
+}
+
+/** The status as people see it. */
+export function statusText(status: RunStatus, interrupted: boolean): string {
+  return interrupted ? 'interrupted' : status.replace('_', ' ');
 }
 
 /** `waiting`: everything in progress waits for a gate. */
@@ -144,6 +164,25 @@ export function runStatus(state: RunState): RunStatus {
     case 'ended':
       return state.end ?? 'stopped';
   }
+}
+
+/** What the run returned; otherwise the output `result` of the last step that has one. Null until it is done. */
+export function resultOf(state: RunState): Json {
+  if (state.end !== 'done' || state.result !== null) return state.result;
+  const ended = shownSteps(state).filter(
+    ({ frame, definition, outputs }) =>
+      frame.owner === null && visitKind(definition) === null && outputs['result'] !== undefined,
+  );
+  return ended.toSorted((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0)).at(-1)?.outputs['result'] ?? null;
+}
+
+/** Whether its condition was false, or a person rejected its gate; null for other steps. */
+export function refusalOf(state: RunState, step: StepState): 'rejected' | 'false' | null {
+  if (step.status !== 'done' && step.status !== 'failed') return null;
+  if (verdictFor(state, step)?.approved === false) return 'rejected';
+  const { act } = step.definition;
+  const isCondition = act.kind === 'effect' && act.effect.kind === 'command' && act.effect.verdict === 'condition';
+  return isCondition && step.status === 'done' && step.outputs['outcome'] === 'false' ? 'false' : null;
 }
 
 export function stepStatusView(step: StepState): StepStatusView {
@@ -165,7 +204,7 @@ export function stepStatusView(step: StepState): StepStatusView {
   };
 }
 
-export function stepError({ failure, attempt }: StepState): StepErrorView | null {
+export function stepError({ failure, attempt }: Pick<StepState, 'failure' | 'attempt'>): StepErrorView | null {
   if (failure === null) return null;
   const { kind, message, code, output } = failure;
   return { type: errorType(kind), message, code, output, attempt };
@@ -174,19 +213,24 @@ export function stepError({ failure, attempt }: StepState): StepErrorView | null
 /** Null unless the run has failed or is certain to. */
 export function runError(state: RunState): RunErrorView | null {
   if (state.end !== 'failed') return null;
-  const step = failedFirst(state);
-  if (step?.failure) return { type: errorType(step.failure.kind), message: step.failure.message, step: step.id };
-  if (state.reason !== null) return { type: null, message: state.reason, step: null };
-  // A workflow may end the run as failed after a failure that it handled.
-  const last = shownSteps(state).findLast(({ failure }) => failure !== null);
-  if (!last?.failure) return { type: null, message: 'the run failed', step: null };
-  return { type: errorType(last.failure.kind), message: last.failure.message, step: last.id };
+  const failed = shownSteps(state).filter(({ failure }) => failure !== null);
+  const broken = failed.filter(({ status, settlement }) => status === 'failed' && settlement === 'broken');
+  // A workflow may end the run as failed, without a reason, after a failure that it handled.
+  const blamed = broken.toSorted(blameOrder)[0] ?? (state.reason === null ? failed.at(-1) : undefined);
+  if (!blamed?.failure) return { type: null, message: state.reason ?? 'the run failed', step: null };
+  return { type: errorType(blamed.failure.kind), message: blamed.failure.message, step: blamed.id };
+}
+
+/** A step that failed by itself comes before one that failed through its children; otherwise the first one. */
+function blameOrder(a: StepState, b: StepState): number {
+  const inherits = ({ failure }: StepState): number => (failure?.kind === 'child-failed' ? 1 : 0);
+  return inherits(a) - inherits(b) || (a.finishedAt ?? 0) - (b.finishedAt ?? 0);
 }
 
 /** A completing step counts as running. */
-export function countSteps(state: RunState): Counts {
+export function countsOf(steps: readonly StepState[]): Counts {
   const counts = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
-  for (const { status } of shownSteps(state)) counts[status === 'completing' ? 'running' : status] += 1;
+  for (const { status } of steps) counts[status === 'completing' ? 'running' : status] += 1;
   return counts;
 }
 
@@ -200,19 +244,42 @@ export function needsOf(step: StepState): readonly string[] {
   return step.definition.needs.map((need) => `${step.frame.prefix}${need}`);
 }
 
-/** Steps below it; for a foreach, its iterations (`each.0`). */
+/** Steps below it; for a foreach or a loop, its iterations (`each.0`) or rounds. */
 export function expandedInto(step: StepState): readonly string[] {
-  const iterates = step.definition.act.kind === 'each';
+  const { kind } = step.definition.act;
+  const iterates = kind === 'each' || kind === 'loop';
   // What performs the step is a part of it.
   const children = step.children.filter(({ join }) => join !== 'answer');
-  return children.flatMap(({ prefix, join, steps }) =>
+  const ids = children.flatMap(({ prefix, join, steps }) =>
     iterates && join !== 'recover' ? [prefix.slice(0, -1)] : steps.map(({ id }) => id),
   );
+  // A round and its check share a prefix.
+  return [...new Set(ids)];
 }
 
 /** Undecided gates, oldest first. */
 export function openGates(state: RunState): readonly GateView[] {
   return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map((gate) => gateView(state, gate));
+}
+
+/** Decisions that the steps which asked for them have not acted on. */
+export function pendingVerdicts(state: RunState): readonly { readonly gate: string; readonly verdict: GateVerdict }[] {
+  return [...state.gates.values()].flatMap(({ name, verdict, requests }) => {
+    const isPending = verdict !== null && [...requests.keys()].some((requester) => stillWaits(state, requester));
+    return isPending ? [{ gate: name, verdict }] : [];
+  });
+}
+
+function stillWaits(state: RunState, requester: string): boolean {
+  const step = state.inFlight.get(requester) ?? state.steps.get(requester.replace(/#\d+$/, ''));
+  return step?.status === 'running' || (state.end === 'paused' && step?.status === 'pending');
+}
+
+/** `approved by ada: looks good`. */
+export function verdictText({ approved, by, notes, answer }: GateVerdict): string {
+  const how = answer !== null ? 'answered' : approved ? 'approved' : 'rejected';
+  const said = answer ?? notes ?? '';
+  return `${how} by ${by}${said === '' ? '' : `: ${said}`}`;
 }
 
 /** Only variables that an author could have written. */
@@ -235,56 +302,34 @@ export function moment(at: number | null): string | null {
   return at === null ? null : formatMoment(at);
 }
 
-/** Tokens as reported. One unknown price makes the total unknown. */
-function costView({ cost: { usd, tokens, unpriced } }: RunState): CostView {
-  const isSilent = tokens === 0 && unpriced > 0;
-  return { usd: unpriced > 0 ? null : usd, tokens: isSilent ? null : tokens, unknown_turns: unpriced };
-}
-
 function isWaitingForPerson(state: RunState): boolean {
   if (state.inFlight.size === 0) return false;
   for (const step of state.inFlight.values()) if (step.gate === null || verdictFor(state, step) !== null) return false;
-  for (const { kind } of state.timers.values()) if (kind === 'retry') return false;
+  for (const { kind } of state.timers.values()) if (kind === 'retry' || kind === 'round') return false;
   return true;
 }
 
-/** The first unhandled failure. A step that failed by itself comes before one that failed through its children. */
-function failedFirst(state: RunState): StepState | null {
-  let found: StepState | null = null;
-  for (const step of shownSteps(state)) {
-    if (step.status !== 'failed' || step.settlement !== 'broken') continue;
-    if (found === null || blameOrder(step, found) < 0) found = step;
-  }
-  return found;
-}
-
-function blameOrder(a: StepState, b: StepState): number {
-  const inherits = ({ failure }: StepState): number => (failure?.kind === 'child-failed' ? 1 : 0);
-  return inherits(a) - inherits(b) || (a.finishedAt ?? 0) - (b.finishedAt ?? 0);
-}
-
 function agentViews(state: RunState): readonly AgentView[] {
-  const known = [...state.agents.values()].map(({ name, status, info, busy }) => ({
+  return [...state.agents.values()].map(({ name, status, info, busy }) => ({
     id: name,
     status: agentStatus(status, busy !== null),
     adapter: info?.adapter ?? (busy?.effect?.kind === 'turn' ? filledText(busy.effect.adapter) : null),
-    session: info?.session ?? (busy?.frame.nextSession.kind === 'resume' ? busy.frame.nextSession.id : null),
+    session: info?.session ?? (busy && sessionOf(busy.frame)),
     terminal: info?.terminal ?? null,
     workdir: info?.workdir ?? null,
     current_step: busy?.id ?? null,
     state: null,
     stack: [],
   }));
-  return [...known, ...startingViews(state)];
 }
 
 /** Agents that are being started for the first time, which no step has used yet. */
 function startingViews(state: RunState): readonly AgentView[] {
   return [...state.inFlight.values()].flatMap(({ id, effect }) => {
     if (effect?.kind !== 'spawn' || state.agents.has(filledText(effect.agent))) return [];
-    const nothing = { session: null, terminal: null, workdir: null, state: null, stack: [] };
-    const [name, adapter] = [filledText(effect.agent), filledText(effect.adapter)];
-    return [{ id: name, status: 'starting', adapter, current_step: id, ...nothing }];
+    const name = filledText(effect.agent);
+    const unknown = { session: null, terminal: null, workdir: null, state: null, stack: [] };
+    return [{ id: name, status: 'starting', adapter: filledText(effect.adapter), current_step: id, ...unknown }];
   });
 }
 
@@ -295,7 +340,7 @@ function laneViews(state: RunState): readonly AgentView[] {
   const views: AgentView[] = [];
   for (const [name, { frame }] of state.lanes) {
     if (frame === null) continue;
-    const [step] = frame.steps;
+    const step = frame.closed ? undefined : frame.steps[0];
     const adapter = frame.visibleVariables[LANE_VARIABLES.adapter];
     views.push({
       id: name,
@@ -304,12 +349,19 @@ function laneViews(state: RunState): readonly AgentView[] {
       session: sessionOf(frame),
       terminal: null,
       workdir: workdirOf(state, frame),
-      current_step: frame.closed ? null : (step?.id ?? null),
-      state: frame.closed || step === undefined ? null : (names.get(step.definition.id) ?? step.definition.id),
+      current_step: step?.id ?? null,
+      state: step === undefined ? null : stateName(state, step, names),
       stack: frame.closed ? [] : stackOf(state, frame, names),
     });
   }
   return views;
+}
+
+/** While a question is open, the state that asked it. */
+function stateName(state: RunState, { definition, frame }: StepState, names: ReadonlyMap<string, string>): string {
+  const asking = definition.executor === 'ask' && frame.replaces !== null ? frameOf(state, frame.replaces) : null;
+  const { id } = asking?.steps[0]?.definition ?? definition;
+  return names.get(id) ?? id;
 }
 
 /** Pending returns, outermost first: the caller's session, and the state where it continues. */
@@ -358,27 +410,29 @@ export function agentStatus(status: AgentState['status'], busy: boolean): AgentV
   }
 }
 
-/** Open gates first, then decided ones. Undecided gates without a waiting request are left out. */
-function gateViews(state: RunState): readonly GateView[] {
-  const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
-  return [...openGates(state), ...decided.map((gate) => gateView(state, gate))];
-}
-
 function gateView(state: RunState, gate: GateState): GateView {
   const { verdict } = gate;
   const requests = [...gate.requests];
-  // The request that waits, or the last one.
-  const [requester] =
-    requests.find(([, { verdict: told, expired }]) => told === null && !expired) ?? requests.at(-1) ?? [];
+  const waiting = requests.find(([, request]) => request.verdict === null && !request.expired);
+  const [requester] = waiting ?? requests.at(-1) ?? [];
   const step = requester === undefined ? null : (state.inFlight.get(requester)?.id ?? requester.replace(/#\d+$/, ''));
   return {
     id: gate.name,
     step,
     status: verdict === null ? 'open' : verdict.approved ? 'approved' : 'rejected',
     kind: state.steps.get(step ?? '')?.definition.executor === 'ask' ? 'question' : 'approval',
-    prompt: gate.prompt === '' ? null : gate.prompt,
+    prompt: promptOf(state, gate),
     opened_at: moment(gate.openedAt),
+    approvers: approversOf(state, gate.name),
     decided_by: verdict?.by ?? null,
     notes: verdict?.notes ?? null,
   };
+}
+
+/** All questions that one decision answers: the last one must not hide the others. */
+function promptOf(state: RunState, gate: GateState): string | null {
+  const waiting = [...undecidedRequests(state, gate)].filter(([step]) => !isFinished(step));
+  const questions = new Map(waiting.map(([{ id }, { prompt }]) => [prompt ?? '', id]));
+  if (questions.size < 2) return gate.prompt === '' ? null : gate.prompt;
+  return [...questions].map(([prompt, step]) => `${step}: ${prompt === '' ? 'no question' : prompt}`).join('\n');
 }

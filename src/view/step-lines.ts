@@ -1,10 +1,11 @@
 // Prints everything about one step, or about a run, for `meow show`.
 
+import { sanitize } from '../base/sanitize.ts';
 import { formatDuration, parseDuration } from '../base/time.ts';
 import { plainText } from '../ir/text.ts';
-import type { Palette } from './palette.ts';
-import { sanitize } from './sanitize.ts';
-import type { AskedView, RunView, StepView } from './step.ts';
+import { costViewText } from './cost.ts';
+import type { Palette } from './row.ts';
+import type { RunView, StepView } from './step.ts';
 import { countsText } from './summary-lines.ts';
 
 export function stepLines(view: StepView, palette: Palette): readonly string[] {
@@ -29,21 +30,22 @@ export function stepLines(view: StepView, palette: Palette): readonly string[] {
   facts.add('expanded from', view.expanded_from);
   if (view.expanded_into.length > 0) facts.add('expanded into', view.expanded_into.join(', '));
   if (view.asks !== null) {
-    facts.add('folder', view.asks.workdir);
-    for (const [name, value] of Object.entries(view.asks.env)) facts.add('env', `${name}=${value}`);
-    const label = TEXT_LABELS[view.asks.kind] ?? view.asks.kind;
-    const owner = NAME_LABELS[view.asks.kind];
-    if (view.asks.name !== null && owner !== undefined) facts.add(owner, view.asks.name);
-    if (view.asks.text !== '') facts.block(view.asks.filled ? label : `${label} (as written)`, view.asks.text);
+    const { kind, workdir, env, name, text, filled } = view.asks;
+    facts.add('folder', workdir);
+    for (const [variable, value] of Object.entries(env)) facts.add('env', `${variable}=${value}`);
+    if (kind === 'gate') facts.add('gate', name);
+    if (kind === 'turn') facts.add('adapter', name);
+    const label = kind === 'turn' ? 'prompt' : kind;
+    if (text !== '') facts.block(filled ? label : `${label} (as written)`, text);
   }
   for (const [name, value] of Object.entries(view.outputs)) facts.block(`output ${name}`, plainText(value));
   if (view.notes !== null) facts.block('notes', view.notes);
-  for (const attempt of view.attempts) {
-    const { attempt: number, status, agent, started_at, duration_ms, error } = attempt;
+  facts.add('cost', (view.cost && costViewText(view.cost)) || null);
+  for (const { attempt, status, agent, started_at, duration_ms, error } of view.attempts) {
     const took = duration_ms === null ? '' : ` after ${formatDuration(duration_ms)}`;
     const who = agent === null ? '' : ` by ${agent}`;
     const what = error === null ? '' : `: ${error.message}`;
-    facts.add(`attempt ${number}`, `${started_at}${who} ${status}${took}${what}`);
+    facts.add(`attempt ${attempt}`, `${started_at}${who} ${status}${took}${what}`);
   }
   if (view.error !== null) {
     const { type, message, code, output } = view.error;
@@ -63,6 +65,7 @@ export function runLines(view: RunView, palette: Palette): readonly string[] {
   facts.add('ended', view.ended_at);
   if (view.duration_ms !== null) facts.add('lasted', formatDuration(view.duration_ms));
   facts.add('folder', view.folder);
+  facts.add('cost', costViewText(view.cost) || null);
   facts.add('steps', countsText(view.counts));
   for (const [name, value] of Object.entries(view.vars)) facts.block(`var ${name}`, plainText(value));
   for (const [name, value] of Object.entries(view.meta)) facts.add(`meta ${name}`, value);
@@ -108,16 +111,6 @@ class Facts {
 
 const NAME_WIDTH = 10;
 const BLOCK_LINES_MAX = 60;
-
-const NAME_LABELS: Partial<Record<AskedView['kind'], string>> = {
-  gate: 'gate',
-  turn: 'adapter',
-};
-
-/** Labels for effects whose text is not named like their kind. */
-const TEXT_LABELS: Partial<Record<AskedView['kind'], string>> = {
-  turn: 'prompt',
-};
 
 /** A duration as written in a Program, formatted; unchanged if it contains placeholders. */
 export function durationText(written: string): string {

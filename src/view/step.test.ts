@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+
 import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-import { plainPalette } from './palette.ts';
-import { runView, stepView, stepViews } from './step.ts';
+import { plainPalette } from './row.ts';
 import { durationText, runLines, stepLines } from './step-lines.ts';
+import { runView, stepView, stepViews } from './step.ts';
 
 test('a step shows each attempt with its own failure', () => {
   const { state, records } = runKernel('a retry 2 delay 1s', bad('a#1'), RETRY, ok('a#2', { path: '/x' }));

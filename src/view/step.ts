@@ -1,61 +1,56 @@
 // Everything about one step, or about a run, for `meow show`. Data only; `step-lines.ts` prints it.
 
-import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
-import type { GitOperation, Inspection } from '../ir/conducted.ts';
-import type { EffectSpec } from '../ir/effect.ts';
-import { errorType } from '../ir/failure.ts';
-import type { Failure } from '../ir/failure.ts';
-import type { Limits, OnError, Retry } from '../ir/program.ts';
-import { writtenText } from '../ir/text.ts';
-import type { FilledText, Text } from '../ir/text.ts';
+import type { GitOperation, Inspection } from '../ir/conductor.ts';
+import type { Delivery, EffectSpec } from '../ir/effect.ts';
+import { type FilledText, type Text, writtenText } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
-import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
+import { isFinished, presentRound, type RunState, type StepState, type StepStatus } from '../kernel/state.ts';
+import { type CostView, costView, stepCost } from './cost.ts';
+import { Durations, runDuration } from './durations.ts';
 import { resolveNeeds } from './needed.ts';
+import type { StatusView, StepErrorView, StepStatusView } from './status.ts';
 import {
-  countSteps,
+  countsOf,
   filledText,
   moment,
+  resultOf,
   runError,
   runStatus,
   shownSteps,
   shownVariables,
+  stepError,
   stepStatusView,
 } from './status.ts';
-import type { Counts, RunErrorView, RunStatus, StepErrorView, StepStatusView } from './status.ts';
 
 export interface StepView extends StepStatusView {
   readonly id: string;
   /** Its effect: as last started, or as written if it never started. */
-  readonly asks: AskedView | null;
+  readonly asks: EffectView | null;
   readonly needed: readonly { readonly need: string; readonly steps: Readonly<Record<string, StepStatus>> }[];
   readonly timeout: string | null;
-  readonly retry: RetryView | null;
+  readonly retry: { readonly attempts: number; readonly delay_ms: number; readonly backoff: string } | null;
   readonly on_error: string;
   readonly attempts: readonly AttemptView[];
+  /** Of all attempts; null if none was reported. */
+  readonly cost: CostView | null;
 }
 
-export interface AskedView {
-  readonly kind: EffectSpec<Text>['kind'];
-  /** The script, the prompt, or the question. */
-  readonly text: string;
+interface EffectView {
   readonly workdir: string | null;
   readonly env: Readonly<Record<string, string>>;
   /** Name of the gate or the adapter. */
   readonly name: string | null;
   /** False if placeholders are not filled. */
   readonly filled: boolean;
+  readonly kind: EffectSpec<Text>['kind'];
+  /** The script, the prompt, or the question. */
+  readonly text: string;
 }
 
-export interface RetryView {
-  readonly attempts: number;
-  readonly delay_ms: number;
-  readonly backoff: string;
-}
-
-export interface AttemptView {
+interface AttemptView {
   readonly attempt: number;
-  readonly status: Attempt['status'];
+  readonly status: 'running' | 'done' | 'failed' | 'lost' | 'stopped';
   readonly agent: string | null;
   readonly started_at: string;
   readonly finished_at: string | null;
@@ -63,56 +58,31 @@ export interface AttemptView {
   readonly error: StepErrorView | null;
 }
 
-export interface RunView {
-  readonly id: string | null;
-  readonly language: string;
-  readonly source: string;
-  readonly status: RunStatus;
+export interface RunView extends Omit<StatusView, 'steps' | 'agents' | 'gates'> {
   /** Why it ended or is ending; null if no reason was given. */
   readonly reason: string | null;
-  readonly error: RunErrorView | null;
-  readonly started_at: string | null;
-  readonly ended_at: string | null;
   readonly duration_ms: number | null;
   readonly folder: string | null;
-  readonly vars: Readonly<Record<string, Json>>;
-  readonly meta: Readonly<Record<string, string>>;
-  readonly result: Json;
-  readonly counts: Counts;
-  readonly cleanup: CleanupView;
-  readonly limits: LimitsView;
-  readonly warnings: readonly string[];
-}
-
-/** Scripts as written; null if absent. */
-export interface CleanupView {
-  readonly on_success: string | null;
-  readonly on_failure: string | null;
-  readonly on_stop: string | null;
-}
-
-export interface LimitsView {
-  readonly expansion_depth: number;
-  readonly steps: number;
-  readonly state_file_bytes: number;
-  readonly recovery_depth: number;
+  /** Scripts as written; null if absent. */
+  readonly cleanup: Readonly<Record<'on_success' | 'on_failure' | 'on_stop', string | null>>;
+  readonly limits: Readonly<Record<'expansion_depth' | 'steps' | 'state_file_bytes' | 'recovery_depth', number>>;
 }
 
 /** Null if the run has no such step. */
 export function stepView(state: RunState, stepId: string, records: readonly JournalRecord[]): StepView | null {
   const step = state.steps.get(stepId);
-  return step === undefined ? null : viewOf(state, step, attemptsIn(records));
+  return step === undefined ? null : viewOf(state, step, historyIn(records));
 }
 
 /** All steps, reading the journal once. */
 export function stepViews(state: RunState, records: readonly JournalRecord[]): readonly StepView[] {
-  const attempts = attemptsIn(records);
-  return shownSteps(state).map((step) => viewOf(state, step, attempts));
+  const history = historyIn(records);
+  return shownSteps(state).map((step) => viewOf(state, step, history));
 }
 
 export function runView(state: RunState): RunView {
-  const { request, program, startedAt, endedAt } = state;
-  const { success, failure, stop } = program.cleanup;
+  const { request, program, limits, startedAt, endedAt } = state;
+  const { cleanup } = program;
   return {
     id: request?.id ?? null,
     language: program.source.language,
@@ -122,110 +92,84 @@ export function runView(state: RunState): RunView {
     error: runError(state),
     started_at: moment(startedAt),
     ended_at: moment(endedAt),
-    duration_ms: startedAt === null || endedAt === null ? null : endedAt - startedAt,
+    duration_ms: endedAt === null ? null : runDuration(state, endedAt),
     folder: request?.cwd ?? null,
     vars: shownVariables(request?.variables ?? {}),
     meta: request?.meta ?? {},
-    result: state.result,
-    counts: countSteps(state),
+    result: resultOf(state),
+    cost: costView(state.cost),
+    counts: countsOf(shownSteps(state)),
     cleanup: {
-      on_success: success === null ? null : writtenText(success.script),
-      on_failure: failure === null ? null : writtenText(failure.script),
-      on_stop: stop === null ? null : writtenText(stop.script),
+      on_success: cleanup.success && writtenText(cleanup.success.script),
+      on_failure: cleanup.failure && writtenText(cleanup.failure.script),
+      on_stop: cleanup.stop && writtenText(cleanup.stop.script),
     },
-    limits: limitsView(program.limits),
+    limits: {
+      expansion_depth: limits.expansionDepthMax,
+      steps: limits.stepsMax,
+      state_file_bytes: limits.stateFileBytesMax,
+      recovery_depth: limits.recoveryDepthMax,
+    },
     warnings: [...state.warnings],
   };
 }
 
-function viewOf(state: RunState, step: StepState, attempts: Attempts): StepView {
-  const { definition } = step;
-  const effect = attempts.effectOf(step.id);
-  const written = definition.act.kind === 'effect' ? asWritten(definition.act.effect) : null;
+function viewOf(state: RunState, step: StepState, { attempts, effects }: History): StepView {
+  const { act, timeout, retry, onError } = step.definition;
+  const effect = effects.get(step.id);
+  const cost = stepCost(step);
+  const written = act.kind === 'effect' ? effectView(act.effect, writtenText, false) : null;
   return {
     id: step.id,
     ...stepStatusView(step),
-    asks: effect === null ? written : asAsked(effect),
+    asks: effect === undefined ? written : effectView(effect, filledText, true),
     needed: resolveNeeds(state, step).map(({ need, steps }) => ({
       need,
       steps: Object.fromEntries(steps.map(({ id, status }) => [id, status])),
     })),
-    timeout: definition.timeout === null ? null : writtenText(definition.timeout),
-    retry: retryView(definition.retry),
-    on_error: onErrorText(definition.onError),
-    attempts: attempts.of(step.id).map(attemptView),
+    timeout: timeout === null ? null : writtenText(timeout),
+    retry:
+      retry.attemptsMax <= 1 ? null : { attempts: retry.attemptsMax, delay_ms: retry.delayMs, backoff: retry.backoff },
+    on_error: onError.kind === 'recover' ? `recover by ${writtenText(onError.target.block)}` : onError.kind,
+    attempts: attempts.get(step.id) ?? [],
+    cost: cost && costView(cost),
   };
 }
 
-function attemptsIn(records: readonly JournalRecord[]): Attempts {
-  const attempts = new Attempts();
-  for (const record of records) attempts.read(record);
-  return attempts;
-}
-
-function attemptView({ attempt, status, agent, startedAt, finishedAt, failure }: Attempt): AttemptView {
-  return {
-    attempt,
-    status,
-    agent,
-    started_at: formatMoment(startedAt),
-    finished_at: moment(finishedAt),
-    duration_ms: finishedAt === null ? null : finishedAt - startedAt,
-    error: failure === null ? null : errorView(failure, attempt),
+function effectView<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boolean): EffectView {
+  const { cwd, env } = effect.kind === 'command' || effect.kind === 'spawn' ? effect : { cwd: null, env: {} };
+  const plain = {
+    workdir: cwd === null ? null : show(cwd),
+    env: Object.fromEntries(Object.entries(env).map(([name, text]) => [name, show(text)])),
+    name: null,
+    filled,
+    kind: effect.kind,
+    text: '',
   };
-}
-
-function errorView({ kind, message, code, output }: Failure, attempt: number): StepErrorView {
-  return { type: errorType(kind), message, code, output, attempt };
-}
-
-function asAsked(effect: EffectSpec<FilledText>): AskedView {
-  return asks(effect, filledText, true);
-}
-
-function asWritten(effect: EffectSpec<Text>): AskedView {
-  return asks(effect, writtenText, false);
-}
-
-function asks<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boolean): AskedView {
-  const plain = { workdir: null, env: {}, name: null, filled };
   switch (effect.kind) {
-    case 'command': {
-      const env = Object.fromEntries(Object.entries(effect.env).map(([name, text]) => [name, show(text)]));
-      const workdir = effect.cwd === null ? null : show(effect.cwd);
-      return { ...plain, kind: 'command', text: show(effect.script), workdir, env };
-    }
+    case 'command':
+      return { ...plain, text: show(effect.script) };
     case 'turn':
-      return { ...plain, kind: 'turn', text: show(effect.prompt), name: show(effect.adapter) };
-    case 'spawn': {
-      const env = Object.fromEntries(Object.entries(effect.env).map(([name, text]) => [name, show(text)]));
-      const workdir = effect.cwd === null ? null : show(effect.cwd);
-      return {
-        ...plain,
-        kind: 'spawn',
-        text: `by the adapter ${show(effect.adapter)}`,
-        name: show(effect.agent),
-        workdir,
-        env,
-      };
-    }
+      return { ...plain, text: show(effect.prompt), name: show(effect.adapter) };
+    case 'spawn':
+      return { ...plain, text: `by the adapter ${show(effect.adapter)}`, name: show(effect.agent) };
     case 'attend':
-      return { ...plain, kind: 'attend', text: '', name: effect.agent };
+      return { ...plain, name: effect.agent };
     case 'prompt':
-      return { ...plain, kind: 'prompt', text: show(effect.prompt), name: show(effect.agent) };
+      return { ...plain, text: show(effect.prompt), name: show(effect.agent) };
     case 'kill':
-      return { ...plain, kind: 'kill', text: effect.graceful ? 'gracefully' : 'at once', name: show(effect.agent) };
+      return { ...plain, text: effect.graceful ? 'gracefully' : 'at once', name: show(effect.agent) };
     case 'read':
-      return { ...plain, kind: 'read', text: show(effect.path) };
+      return { ...plain, text: show(effect.path) };
     case 'gate':
-      return { ...plain, kind: 'gate', text: show(effect.prompt), name: show(effect.gate) };
+      return { ...plain, text: show(effect.prompt), name: show(effect.gate) };
     case 'git':
-      return { ...plain, kind: 'git', text: gitText(effect.operation) };
+      return { ...plain, text: gitText(effect.operation) };
     case 'inspect':
-      return { ...plain, kind: 'inspect', text: INSPECTIONS[effect.inspection.kind] };
+      return { ...plain, text: INSPECTIONS[effect.inspection.kind] };
     default:
       // Of a run of an earlier version.
-      return { ...plain, kind: (effect as EffectSpec<T>).kind, text: '' };
+      return plain;
   }
 }
 
@@ -252,78 +196,48 @@ const INSPECTIONS: Readonly<Record<Inspection['kind'], string>> = {
   end: 'see whether the run may end',
 };
 
-function retryView({ attemptsMax, delayMs, backoff }: Retry): RetryView | null {
-  return attemptsMax <= 1 ? null : { attempts: attemptsMax, delay_ms: delayMs, backoff };
-}
-
-function onErrorText(onError: OnError): string {
-  return onError.kind === 'recover' ? `recover by ${writtenText(onError.target.block)}` : onError.kind;
-}
-
-function limitsView({ expansionDepthMax, stepsMax, stateFileBytesMax, recoveryDepthMax }: Limits): LimitsView {
-  return {
-    expansion_depth: expansionDepthMax,
-    steps: stepsMax,
-    state_file_bytes: stateFileBytesMax,
-    recovery_depth: recoveryDepthMax,
-  };
-}
-
-// The attempts of each step with their spans of time, read from the journal: the state knows only the latest attempt.
-
-export interface Attempt {
-  readonly attempt: number;
-  readonly status: 'running' | 'done' | 'failed' | 'lost' | 'stopped';
-  readonly agent: string | null;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  readonly finishedAt: number | null;
-  readonly failure: Failure | null;
-}
-
-/** Reads records one after another, so that following a run costs only what is new. */
-class Attempts {
-  readonly #ofStep = new Map<string, Attempt[]>();
-  readonly #effects = new Map<string, EffectSpec<FilledText>>();
-
-  read({ at, decisions }: JournalRecord): void {
-    for (const decision of decisions) {
-      if (decision.kind === 'step-started') this.#start(decision, at);
-      else for (const step of stepsEndedBy(decision)) this.#end(step, decision, at);
-    }
-  }
-
-  of(step: string): readonly Attempt[] {
-    return this.#ofStep.get(step) ?? [];
-  }
-
+interface History {
+  /** All attempts of each step: the state knows only the latest. */
+  readonly attempts: ReadonlyMap<string, readonly AttemptView[]>;
   /** The effect of the latest attempt that had one. */
-  effectOf(step: string): EffectSpec<FilledText> | null {
-    return this.#effects.get(step) ?? null;
-  }
+  readonly effects: ReadonlyMap<string, EffectSpec<FilledText>>;
+}
 
-  #start({ step, attempt, agent, effect }: Extract<Decision, { kind: 'step-started' }>, at: number): void {
-    if (effect !== null) this.#effects.set(step, effect);
-    const attempts = this.#ofStep.get(step) ?? [];
-    this.#ofStep.set(step, attempts);
-    attempts.push({ attempt, status: 'running', agent, startedAt: at, finishedAt: null, failure: null });
-  }
-
-  #end(step: string, decision: Decision, at: number): void {
-    const attempts = this.#ofStep.get(step);
-    const last = attempts?.at(-1);
-    if (attempts === undefined || last?.status !== 'running') return;
-    attempts[attempts.length - 1] = {
+function historyIn(records: readonly JournalRecord[]): History {
+  const attempts = new Map<string, AttemptView[]>();
+  const effects = new Map<string, EffectSpec<FilledText>>();
+  const durations = new Durations();
+  const start = ({ step, attempt, agent, effect }: Extract<Decision, { kind: 'step-started' }>, at: number): void => {
+    if (effect !== null) effects.set(step, effect);
+    const ofStep = attempts.get(step) ?? [];
+    attempts.set(step, ofStep);
+    const unknown = { finished_at: null, duration_ms: null, error: null };
+    ofStep.push({ attempt, status: 'running', agent, started_at: formatMoment(at), ...unknown });
+  };
+  const end = (step: string, decision: Decision, at: number): void => {
+    const ofStep = attempts.get(step) ?? [];
+    const last = ofStep.at(-1);
+    if (last?.status !== 'running') return;
+    ofStep[ofStep.length - 1] = {
       ...last,
       status: STATUS_AFTER[decision.kind] ?? last.status,
-      finishedAt: at,
-      failure: 'failure' in decision ? decision.failure : null,
+      finished_at: formatMoment(durations.endOf(step, at)),
+      duration_ms: durations.step(step, at),
+      error: 'failure' in decision ? stepError({ failure: decision.failure, attempt: last.attempt }) : null,
     };
+  };
+  for (const { at, decisions } of records) {
+    for (const decision of decisions) {
+      durations.note(decision, at);
+      if (decision.kind === 'step-started') start(decision, at);
+      else for (const step of stepsEndedBy(decision)) end(step, decision, at);
+    }
   }
+  return { attempts, effects };
 }
 
 /** Status of a running attempt after a decision that ends it. */
-const STATUS_AFTER: Readonly<Partial<Record<Decision['kind'], Attempt['status']>>> = {
+const STATUS_AFTER: Readonly<Partial<Record<Decision['kind'], AttemptView['status']>>> = {
   'step-done': 'done',
   'step-lost': 'lost',
   'step-failed-once': 'failed',
@@ -334,4 +248,27 @@ const STATUS_AFTER: Readonly<Partial<Record<Decision['kind'], Attempt['status']>
 function stepsEndedBy(decision: Decision): readonly string[] {
   if (STATUS_AFTER[decision.kind] === undefined) return [];
   return 'steps' in decision ? decision.steps : 'step' in decision ? [decision.step] : [];
+}
+
+/** `round 7 of 20`, and `7 rounds` after its end; null if it is not a loop, or has begun none. */
+export function roundsText(step: StepState): string | null {
+  const round = presentRound(step);
+  if (round === null) return null;
+  if (isFinished(step)) return round === 1 ? '1 round' : `${round} rounds`;
+  return `round ${Math.min(round, step.roundsAllowed)} of ${step.roundsAllowed}`;
+}
+
+/** Used after a step's name, or alone. */
+export const DELIVERY_TEXTS: Readonly<Record<Delivery, string>> = {
+  sending: 'prompt is being sent',
+  accepted: 'prompt accepted',
+  queued: 'prompt queued until the agent is free',
+  'draft-stuck': 'prompt stuck in the input field of its agent',
+  'blocked-on-dialog': 'prompt waits: its agent asks a question',
+  'not-ready': 'prompt waits: its agent is not ready',
+  dead: 'prompt not delivered: its agent has exited',
+};
+
+export function isDelivered(delivery: Delivery): boolean {
+  return delivery === 'accepted' || delivery === 'queued';
 }

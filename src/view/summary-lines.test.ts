@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+
 import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
-import { present } from '../base/assert.ts';
+import { present } from '../base/errors.ts';
 import type { Input } from '../kernel/input.ts';
-import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-import type { RunState } from '../kernel/state.ts';
+import { CLEANUP_STEP, effectId, type RunState } from '../kernel/state.ts';
+import { plainPalette } from './row.ts';
 import { summaryLines } from './summary-lines.ts';
-import { plainPalette } from './palette.ts';
 
 test('a run that is done says how long it took', () => {
   expect(told(runKernel('a\nb', ok('a#1'), ok('b#1')).state)).toEqual(['done in 2.0s: 2 done']);
@@ -45,7 +45,7 @@ test('agents still running in terminals are listed', () => {
     'left: agent w, in its terminal: meow attach wf-1 w',
   ]);
   expect(told(runKernel('s spawn w\nt spawn v', opened('s'), opened('t')).state).at(-1)).toBe(
-    'left: 2 agents, in their terminals: meow agents --workflow wf-1',
+    'left: 2 agents, in their terminals: meow agents --run wf-1',
   );
   expect(told(runKernel('s spawn w\nk kill w needs s', opened('s'), ok('k#1')).state)).toHaveLength(1);
 });

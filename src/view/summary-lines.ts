@@ -1,29 +1,35 @@
 // Prints the closing summary of a run.
 
+import { sanitize, shorten } from '../base/sanitize.ts';
 import { formatDuration } from '../base/time.ts';
-import type { RunState } from '../kernel/state.ts';
-import type { Palette } from './palette.ts';
-import { cut } from './row.ts';
-import { sanitize, shorten } from './sanitize.ts';
-import type { Counts } from './status.ts';
-import type { RunSummary, SummaryFailure } from './summary.ts';
-import { runSummary } from './summary.ts';
+import { plainText } from '../ir/text.ts';
+import type { RunState, StepState } from '../kernel/state.ts';
+import { costText } from './cost.ts';
+import { runDuration } from './durations.ts';
+import { cut, type Palette } from './row.ts';
+import { type Counts, countsOf, resultOf, runStatus, shownSteps } from './status.ts';
+import { agentsLeft, describeFailure, failedSteps, nextCommands } from './summary.ts';
 
 const FAILURES_SHOWN_MAX = 5;
 const MESSAGE_WIDTH = 160;
 
-export function summaryLines(state: RunState, palette: Palette): readonly string[] {
-  const summary = runSummary(state);
-  const { failures, warnings, agentsLeft, next } = summary;
-  const lines = [headline(summary, palette)];
-  for (const failure of failures.slice(0, FAILURES_SHOWN_MAX)) {
-    lines.push(`${palette.red('failed:')} ${palette.bold(shorten(failure.step))} ${failureText(failure)}`);
+/** `work`: lines about the work of the run. */
+export function summaryLines(state: RunState, palette: Palette, work: readonly string[] = []): readonly string[] {
+  const failed = failedSteps(state);
+  const left = agentsLeft(state);
+  const next = nextCommands(state, failed);
+  const lines = [headline(state, palette)];
+  const result = resultOf(state);
+  if (result !== null) lines.push(`${palette.dim('result:')} ${cut(sanitize(plainText(result)), MESSAGE_WIDTH)}`);
+  for (const step of failed.slice(0, FAILURES_SHOWN_MAX)) {
+    lines.push(`${palette.red('failed:')} ${palette.bold(shorten(step.id))} ${failureText(step)}`);
   }
-  if (failures.length > FAILURES_SHOWN_MAX)
-    lines.push(palette.dim(`… ${failures.length - FAILURES_SHOWN_MAX} more failed`));
-  for (const warning of warnings) lines.push(`${palette.yellow('warning:')} ${sanitize(warning)}`);
-  if (state.request !== null && agentsLeft.length > 0)
-    lines.push(`${palette.dim('left:')} ${agentsText(state.request.id, agentsLeft)}`);
+  if (failed.length > FAILURES_SHOWN_MAX)
+    lines.push(palette.dim(`… ${failed.length - FAILURES_SHOWN_MAX} more failed`));
+  for (const warning of state.warnings) lines.push(`${palette.yellow('warning:')} ${sanitize(warning)}`);
+  if (state.request !== null && left.length > 0)
+    lines.push(`${palette.dim('left:')} ${agentsText(state.request.id, left)}`);
+  lines.push(...work);
   if (next.length > 0) lines.push(`${palette.dim('next:')} ${next.join(' · ')}`);
   return lines;
 }
@@ -36,21 +42,28 @@ export function countsText(counts: Counts): string {
 
 const ORDER: readonly (keyof Counts)[] = ['running', 'done', 'failed', 'skipped', 'pending'];
 
-function headline({ status, durationMs, counts, reason }: RunSummary, palette: Palette): string {
+function headline(state: RunState, palette: Palette): string {
+  const { endedAt, reason } = state;
+  const status = runStatus(state);
   const style = status === 'done' ? palette.green : status === 'failed' ? palette.red : palette.yellow;
-  const took = durationMs === null ? '' : ` in ${formatDuration(durationMs)}`;
-  const because = reason === null ? '' : ` (${sanitize(reason)})`;
-  return `${palette.bold(style(status.replace('_', ' ')))}${took}: ${countsText(counts)}${because}`;
+  const took = endedAt === null ? '' : ` in ${formatDuration(runDuration(state, endedAt) ?? 0)}`;
+  const cost = costText(state.cost);
+  const spent = cost === '' ? '' : ` for ${cost}`;
+  const isInterrupted = status === 'stopped' || status === 'paused';
+  const because = reason !== null && isInterrupted ? ` (${sanitize(reason)})` : '';
+  const counts = countsText(countsOf(shownSteps(state)));
+  return `${palette.bold(style(status.replace('_', ' ')))}${took}${spent}: ${counts}${because}`;
 }
 
-function failureText({ type, attempt, message }: SummaryFailure): string {
-  if (type === '') return '';
+function failureText({ failure, attempt }: StepState): string {
+  if (failure === null) return '';
+  const [type, message] = describeFailure(failure);
   const attempts = attempt > 1 ? `, attempt ${attempt}` : '';
   return `(${type}${attempts}): ${cut(sanitize(message), MESSAGE_WIDTH)}`;
 }
 
 function agentsText(run: string, agents: readonly string[]): string {
   const [only = ''] = agents;
-  if (agents.length > 1) return `${agents.length} agents, in their terminals: meow agents --workflow ${run}`;
+  if (agents.length > 1) return `${agents.length} agents, in their terminals: meow agents --run ${run}`;
   return `agent ${sanitize(only)}, in its terminal: meow attach ${run} ${sanitize(only)}`;
 }

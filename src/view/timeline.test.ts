@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import { START_TIME, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
+
+import { bad, ok, runKernel, START_TIME } from '../../test/kernel-rig/run-kernel.ts';
 import { failure } from '../ir/failure.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-import { plainPalette } from './palette.ts';
-import { Timeline, decisionJson } from './timeline.ts';
+import { plainPalette } from './row.ts';
 import { renderTimelineLine } from './timeline-lines.ts';
+import { decisionJson, Timeline } from './timeline.ts';
 
 test('each change is one line', () => {
   const { records } = runKernel(
@@ -47,6 +48,24 @@ test('a detached run is started by its engine; only an interrupted run is resume
 test('an input without decisions adds no line', () => {
   const { records } = runKernel('a\nb', ok('a#1'), ok('a#1'));
   expect(told(records.slice(0, 2))).toEqual(told(records));
+});
+
+test('a loop says which round begins, and how long it waits before', () => {
+  const { records } = runKernel(
+    'fix loop round max 3 until check delay 9s\nblock round\nwork\nblock check\nuntil asks',
+    ok('fix.1.work#1'),
+    ok('fix.1.until#1'),
+  );
+  expect(told(records)).toEqual([
+    '+0ms     run started',
+    '+0ms     fix    started',
+    '+0ms     fix    round 1 (1 step)',
+    '+0ms     fix.1.work started',
+    '+1.0s    fix.1.work done 1.0s',
+    '+1.0s    fix.1.until started',
+    '+2.0s    fix.1.until done 1.0s',
+    '+2.0s    fix    waits 9.0s before round 2',
+  ]);
 });
 
 test('many skipped steps are one line', () => {

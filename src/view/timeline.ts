@@ -2,11 +2,13 @@
 // gives the lines for what changed in a step or in the run. Internal records give none, and similar changes are
 // combined.
 
-import { unreachable } from '../base/assert.ts';
+import { unreachable } from '../base/errors.ts';
+import { shorten } from '../base/sanitize.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
-import type { Decision, JournalRecord, RunEnd } from '../kernel/decision.ts';
-import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
-import { shorten } from './sanitize.ts';
+import type { Decision, FrameJoin, FrameSpec, JournalRecord, RunEnd } from '../kernel/decision.ts';
+import { Durations } from './durations.ts';
+import { verdictText } from './status.ts';
+import { DELIVERY_TEXTS, isDelivered } from './step.ts';
 
 export interface TimelineLine {
   /** Milliseconds since 1970. */
@@ -19,9 +21,12 @@ export interface TimelineLine {
 
 /** Reads records in order from the first, since the duration of an attempt depends on the record that started it. */
 export class Timeline {
-  /** Start of the run; null before its first record. */
-  startedAt: number | null = null;
-  readonly #startOf = new Map<string, number>();
+  readonly #durations = new Durations();
+  /** The latest step of each lane. */
+  readonly #stepIn = new Map<string, string>();
+  readonly #laneOf = new Map<string, string>();
+  /** The frame that was opened last; its steps follow. */
+  #opened: FrameSpec | null = null;
   readonly #iterating = new Set<string>();
   readonly #running = new Set<string>();
   /** The end that was decided last. */
@@ -32,26 +37,30 @@ export class Timeline {
     const say = (step: string | null, text: string, tone: TimelineLine['tone'] = 'plain'): void => {
       lines.push({ at: record.at, step, text, tone });
     };
-    const grown = new Growth();
+    const growths: Growth[] = [];
+    const moves: Move[] = [];
+    const sayMoves = (): void => moves.splice(0).forEach(({ from, text }) => say(from, text));
     for (const decision of record.decisions) {
-      if (decision.kind === 'frame-opened' || decision.kind === 'steps-added') {
-        grown.add(decision);
-        continue;
+      this.#durations.note(decision, record.at);
+      // Transitions are told after the end of the step that took them.
+      moves.push(...this.#movesIn(decision));
+      if (decision.kind === 'frame-opened' || decision.kind === 'steps-added') addGrowth(growths, decision);
+      else {
+        if (decision.kind === 'step-started' || decision.kind === 'run-ending') sayMoves();
+        this.#describeGrowth(growths.splice(0), say);
+        this.#describe(decision, record, say);
       }
-      grown.tell(say, this.#iterating);
-      this.#tell(decision, record, say);
     }
-    grown.tell(say, this.#iterating);
+    this.#describeGrowth(growths, say);
+    sayMoves();
     return lines;
   }
 
-  #tell(decision: TellableDecision, { seq, at }: JournalRecord, say: Say): void {
+  #describe(decision: Exclude<Decision, Opened>, { seq, at }: JournalRecord, say: Say): void {
     switch (decision.kind) {
       case 'run-started':
-        this.startedAt = at;
         return say(null, 'run started');
       case 'step-started':
-        this.#startOf.set(decision.step, at);
         this.#running.add(decision.step);
         if (decision.items !== null) this.#iterating.add(decision.step);
         // The gate request has a line of its own.
@@ -64,16 +73,23 @@ export class Timeline {
         const retry = wait > 0 ? `retry in ${formatDuration(wait)}` : 'retry at once';
         return say(decision.step, `failed: ${decision.failure.message} — ${retry}`, 'warning');
       }
+      case 'step-parked':
+        this.#running.delete(decision.step);
+        return say(decision.step, `parked: ${decision.failure.message} — continues on resume`, 'warning');
       case 'step-lost':
         this.#running.delete(decision.step);
         if (decision.why === 'pause') return say(decision.step, 'no longer waits — runs again on resume', 'warning');
         return say(decision.step, 'lost with an earlier engine — runs again', 'warning');
       case 'steps-stopping': {
-        const verb = decision.force ? 'is killed' : 'is being stopped';
-        const [only] = decision.steps;
-        if (decision.steps.length === 1 && only !== undefined)
-          return say(only, decision.why === 'timeout' ? `timed out, ${verb}` : verb, 'warning');
-        return say(null, `${decision.force ? 'killing' : 'stopping'} ${listed(decision.steps)}`, 'warning');
+        const { steps, why, force } = decision;
+        const [only] = steps;
+        if (only === undefined || steps.length > 1)
+          return say(null, `${force ? 'killing' : 'stopping'} ${listed(steps)}`, 'warning');
+        return say(
+          only,
+          `${why === 'timeout' ? 'timed out, ' : ''}${force ? 'is killed' : 'is being stopped'}`,
+          'warning',
+        );
       }
       case 'step-done':
         this.#running.delete(decision.step);
@@ -81,18 +97,8 @@ export class Timeline {
       case 'step-failed': {
         const { step, failure, handling } = decision;
         this.#running.delete(step);
-        const text = `failed${this.#lasted(step, at)}: ${failure.message}`;
-        switch (handling) {
-          case 'fails':
-            return say(step, text, 'bad');
-          case 'continues':
-            return say(step, `${text} — the run continues`, 'warning');
-          case 'routed':
-            return say(step, `${text} — a route follows`, 'warning');
-          case 'recovers':
-            return say(step, `${text} — recovery follows`, 'warning');
-        }
-        return unreachable(handling);
+        const text = `failed${this.#lasted(step, at)}: ${failure.message}${HANDLING_TEXTS[handling]}`;
+        return say(step, text, handling === 'fails' ? 'bad' : 'warning');
       }
       case 'step-recovered':
         return say(decision.step, 'recovered', 'good');
@@ -100,10 +106,9 @@ export class Timeline {
         return say(decision.step, 'recovery failed', 'bad');
       case 'steps-skipped': {
         const stopped = new Set(decision.steps.filter((step) => this.#running.delete(step)));
-        if (stopped.size > 0) sayOfAll(say, [...stopped], 'stopped', 'warning');
-        const never = decision.steps.filter((step) => !stopped.has(step));
-        if (never.length > 0) sayOfAll(say, never, 'skipped', 'quiet');
-        return;
+        const neverStarted = decision.steps.filter((step) => !stopped.has(step));
+        sayOfAll(say, [...stopped], 'stopped', 'warning');
+        return sayOfAll(say, neverStarted, 'skipped', 'quiet');
       }
       case 'step-completing':
         return say(decision.step, `reported${decision.notes === null ? '' : `: ${decision.notes}`}`);
@@ -111,6 +116,8 @@ export class Timeline {
         return this.#progressed(say, decision);
       case 'step-printed':
         return say(decision.step, `says: ${decision.text}`);
+      case 'round-delayed':
+        return say(decision.step, `waits ${formatDuration(decision.until - at)} before round ${decision.round}`);
       case 'items-read':
         return say(decision.step, `read ${counted(decision.items.length, 'item')}`);
       case 'gate-asked':
@@ -139,11 +146,8 @@ export class Timeline {
         return say(null, message ?? `agent ${agent} is ${how}`, 'warning');
       }
       case 'gate-decided': {
-        const { approved, by, notes, answer } = decision.verdict;
-        const said = answer ?? notes ?? '';
-        const how = answer !== null ? 'answered' : approved ? 'approved' : 'rejected';
-        const text = `gate ${decision.gate} ${how} by ${by}${said === '' ? '' : `: ${said}`}`;
-        return say(null, text, approved ? 'good' : 'warning');
+        const { gate, verdict } = decision;
+        return say(null, `gate ${gate} ${verdictText(verdict)}`, verdict.approved ? 'good' : 'warning');
       }
       case 'run-ending':
         this.#end = decision.end;
@@ -161,11 +165,15 @@ export class Timeline {
       case 'warned':
         return say(null, `warning: ${decision.message}`, 'warning');
       case 'run-ended': {
-        const lasted = this.startedAt === null ? '' : ` after ${formatDuration(at - this.startedAt)}`;
         const reason = decision.reason === null ? '' : `: ${decision.reason}`;
-        return say(null, `run ${decision.end}${lasted}${reason}`, END_TONES[decision.end]);
+        const lasted = formatDuration(this.#durations.run(at) ?? 0);
+        return say(null, `run ${decision.end} after ${lasted}${reason}`, END_TONES[decision.end]);
       }
+      case 'report-refused':
+        return say(decision.step, `report refused: ${decision.reason.replaceAll(/\s+/g, ' ')}`, 'warning');
+      case 'effect-ended':
       case 'step-retried':
+      case 'round-due':
       case 'agent-session':
       case 'step-grown':
       case 'event-received':
@@ -182,6 +190,29 @@ export class Timeline {
     }
   }
 
+  /** How lanes go on. */
+  #movesIn(decision: Decision): readonly Move[] {
+    if (decision.kind === 'frame-opened') {
+      this.#opened = decision.frame;
+      this.#laneOf.set(decision.frame.id, decision.frame.lane);
+    }
+    if (decision.kind === 'value-returned') {
+      const from = this.#stepIn.get(this.#laneOf.get(decision.frame) ?? '');
+      return from === undefined ? [] : [{ from, text: `returns ${shorten(JSON.stringify(decision.value))}` }];
+    }
+    if (decision.kind !== 'steps-added') return [];
+    const frame = this.#opened;
+    const [step] = decision.steps;
+    if (frame === null || step === undefined || frame.owner !== null) return [];
+    const { lane, forkedFrom, replaces, caller } = frame;
+    const from = this.#stepIn.get(replaces === null ? (forkedFrom ?? lane) : lane);
+    this.#stepIn.set(lane, step);
+    if (from === undefined) return [];
+    if (replaces !== null) return [{ from, text: `goes to ${step}` }];
+    if (forkedFrom !== null) return [{ from, text: `forks ${step}` }];
+    return caller === null ? [] : [{ from, text: `calls ${step}` }];
+  }
+
   #progressed(say: Say, { step, progress }: Extract<Decision, { kind: 'step-progressed' }>): void {
     const { delivery, dialog } = progress;
     if (delivery !== undefined && delivery !== 'sending')
@@ -190,9 +221,21 @@ export class Timeline {
     else if (dialog !== undefined) say(step, `its agent asks: ${dialog.name}`, 'warning');
   }
 
+  #describeGrowth(growths: readonly Growth[], say: Say): void {
+    for (const { owner, join, round, blocks, steps } of growths) {
+      // The parts of a step that a block performs, and the checks of a loop, have lines of their own.
+      if (owner === null || join === 'answer' || join === 'check') continue;
+      const what = counted(steps, 'step');
+      if (join === 'recover') say(owner, `recovers by ${what}`);
+      else if (round !== undefined) say(owner, `round ${round} (${what})`);
+      else if (this.#iterating.has(owner)) say(owner, `began ${counted(blocks, 'iteration')} (${what})`);
+      else say(owner, `expanded into ${what}`);
+    }
+  }
+
   #lasted(step: string, at: number): string {
-    const from = this.#startOf.get(step);
-    return from === undefined ? '' : ` ${formatDuration(at - from)}`;
+    const ms = this.#durations.step(step, at);
+    return ms === null ? '' : ` ${formatDuration(ms)}`;
   }
 }
 
@@ -202,61 +245,47 @@ export function decisionJson(record: JournalRecord, run: string): readonly Decis
   return record.decisions.map((decision) => ({ run, seq: record.seq, at, ...decision }));
 }
 
-export type DecisionObject = Decision & { readonly run: string; readonly seq: number; readonly at: string };
-
+type DecisionObject = Decision & { readonly run: string; readonly seq: number; readonly at: string };
 type Say = (step: string | null, text: string, tone?: TimelineLine['tone']) => void;
 type Opened = Extract<Decision, { kind: 'frame-opened' | 'steps-added' }>;
-type TellableDecision = Exclude<Decision, Opened>;
 
 const LISTED_MAX = 3;
 const END_TONES = { done: 'good', failed: 'bad', stopped: 'warning', paused: 'warning' } as const;
 
-/** Combines frames opened one after another into one line per parent step. */
-class Growth {
-  #owner: string | null = null;
-  #join: string | null = null;
-  #blocks = 0;
-  #steps = 0;
-  readonly #told: {
-    readonly owner: string;
-    readonly join: string | null;
-    readonly blocks: number;
-    readonly steps: number;
-  }[] = [];
+const HANDLING_TEXTS = {
+  fails: '',
+  continues: ' — the run continues',
+  routed: ' — a route follows',
+  recovers: ' — recovery follows',
+} as const;
 
-  add(decision: Opened): void {
-    if (decision.kind === 'steps-added') {
-      this.#steps += decision.steps.length;
-      return;
-    }
-    // A frame that replaces another continues the lane: its steps have lines of their own.
-    const owner = decision.frame.replaces === null ? decision.frame.owner : null;
-    if (owner !== this.#owner || decision.frame.join !== this.#join) this.#flush();
-    this.#owner = owner;
-    this.#join = decision.frame.join;
-    this.#blocks += 1;
-  }
+/** A transition. */
+interface Move {
+  readonly from: string;
+  readonly text: string;
+}
 
-  tell(say: Say, iterating: ReadonlySet<string>): void {
-    this.#flush();
-    for (const { owner, join, blocks, steps } of this.#told.splice(0)) {
-      // The parts of a step that a block performs have lines of their own.
-      if (join === 'answer') continue;
-      if (join === 'recover') say(owner, `recovers by ${counted(steps, 'step')}`);
-      else if (iterating.has(owner)) say(owner, `began ${counted(blocks, 'iteration')} (${counted(steps, 'step')})`);
-      else say(owner, `expanded into ${counted(steps, 'step')}`);
-    }
-  }
+/** Frames opened one after another below the same step. */
+interface Growth {
+  readonly owner: string | null;
+  readonly join: FrameJoin;
+  /** Of a loop. */
+  readonly round: number | undefined;
+  blocks: number;
+  steps: number;
+}
 
-  #flush(): void {
-    if (this.#owner !== null) {
-      this.#told.push({ owner: this.#owner, join: this.#join, blocks: this.#blocks, steps: this.#steps });
-    }
-    this.#owner = null;
-    this.#join = null;
-    this.#blocks = 0;
-    this.#steps = 0;
+function addGrowth(growths: Growth[], decision: Opened): void {
+  const last = growths.at(-1);
+  if (decision.kind === 'steps-added') {
+    if (last !== undefined) last.steps += decision.steps.length;
+    return;
   }
+  const { replaces, join, round } = decision.frame;
+  // A frame that replaces another continues the lane: its steps have lines of their own.
+  const owner = replaces === null ? decision.frame.owner : null;
+  if (last?.owner === owner && last.join === join) last.blocks += 1;
+  else growths.push({ owner, join, round, blocks: 1, steps: 0 });
 }
 
 function started({ attempt, agent, items }: Extract<Decision, { kind: 'step-started' }>): string {
@@ -264,8 +293,7 @@ function started({ attempt, agent, items }: Extract<Decision, { kind: 'step-star
   if (attempt > 1) remarks.push(`attempt ${attempt}`);
   if (agent !== null) remarks.push(`agent ${agent}`);
   if (items !== null) remarks.push(counted(items.length, 'item'));
-  const remark = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
-  return `started${remark}`;
+  return remarks.length === 0 ? 'started' : `started (${remarks.join(', ')})`;
 }
 
 function resumed({ reopened, withdrawn }: Extract<Decision, { kind: 'run-resumed' }>, end: RunEnd | null): string {
@@ -276,16 +304,14 @@ function resumed({ reopened, withdrawn }: Extract<Decision, { kind: 'run-resumed
 function ending({ end, reason, drainUntil }: Extract<Decision, { kind: 'run-ending' }>, at: number): string {
   const verb = end === 'failed' ? 'is failing' : end === 'stopped' ? 'is stopping' : 'is pausing';
   const because = reason === null ? '' : `: ${reason}`;
-  const drain =
-    drainUntil === null || drainUntil <= at
-      ? ''
-      : ` — running steps may finish within ${formatDuration(drainUntil - at)}`;
-  return `run ${verb}${because}${drain}`;
+  if (drainUntil === null || drainUntil <= at) return `run ${verb}${because}`;
+  return `run ${verb}${because} — running steps may finish within ${formatDuration(drainUntil - at)}`;
 }
 
 function sayOfAll(say: Say, steps: readonly string[], verb: string, tone: TimelineLine['tone']): void {
-  const [only] = steps;
-  if (steps.length === 1 && only !== undefined) say(only, verb, tone);
+  const [only, ...others] = steps;
+  if (only === undefined) return;
+  if (others.length === 0) say(only, verb, tone);
   else say(null, `${verb} ${listed(steps)}`, tone);
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { START_TIME, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
-import type { RunState } from '../kernel/state.ts';
-import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-import { plainPalette } from './palette.ts';
-import { widthOf } from './row.ts';
-import type { TreeOptions } from './tree-lines.ts';
-import { treeLines } from './tree-lines.ts';
+
+import { answered, bad, ok, runKernel, START_TIME } from '../../test/kernel-rig/run-kernel.ts';
+import { success } from '../ir/effect.ts';
+import type { Input } from '../kernel/input.ts';
+import { CLEANUP_STEP, effectId, type RunState } from '../kernel/state.ts';
+import { plainPalette, widthOf } from './row.ts';
+import { treeLines, type TreeOptions } from './tree-lines.ts';
 
 test('every step has a row, below what it grew from', () => {
   const { state } = runKernel(
@@ -20,13 +20,46 @@ test('every step has a row, below what it grew from', () => {
     '✓ build   1.0s',
     '↻ lint    exited with status 3 — error: no such file  retry in 8.0s',
     '? ask     4.0s',
-    '● e       4.0s  0/4',
+    '● e       4.0s  0/2',
     '  ● 0.a   4.0s',
     '  · 0.b',
     '  ● 1.a   4.0s',
     '  · 1.b',
     '✗ test    2.0s  exited with status 3 — error: no such file',
     '· deploy',
+  ]);
+});
+
+test('of a loop the present round is open, and the earlier ones are folded', () => {
+  const program = 'fix loop round max 3 until check delay 9s\nblock round\nwork\nblock check\nuntil asks';
+  const due: Input = { kind: 'deadline-passed', timer: 'fix round' };
+  const wait = Array.from({ length: 9 }, () => due);
+  const { state: waiting } = runKernel(program, ok('fix.1.work#1'), ok('fix.1.until#1'));
+  expect(drawn(waiting)).toEqual([
+    'wf-1 trace  running  3.0s  1 running, 2 done',
+    '● fix        3.0s  round 1 of 3  next round in 8.0s',
+    '  ✓ 1.work   1.0s',
+    '  ✓ 1.until  1.0s',
+  ]);
+  const { state } = runKernel(program, ok('fix.1.work#1'), ok('fix.1.until#1'), ...wait, ok('fix.2.work#1'));
+  expect(drawn(state).slice(1)).toEqual(['● fix        13.0s  round 2 of 3', '  ✓ 2.work   1.0s', '  ● 2.until  1.0s']);
+  const { state: ended } = runKernel(program, ok('fix.1.work#1'), answered('fix.1.until#1', 'true'));
+  expect(drawn(ended)[1]).toBe('✓ fix        2.0s  1 round');
+});
+
+test('after a loop that checks first, the last round stays open', () => {
+  const program = 'fix loop round max 3 while check\nblock round\nwork\nblock check\nwhile asks';
+  const { state } = runKernel(
+    program,
+    answered('fix.1.while#1', 'true'),
+    ok('fix.1.work#1'),
+    answered('fix.2.while#1', 'false'),
+  );
+  expect(drawn(state).slice(1)).toEqual([
+    '✓ fix        3.0s  1 round',
+    '  ✓ 1.while  1.0s',
+    '  ✓ 1.work   1.0s',
+    '  ✓ 2.while  1.0s',
   ]);
 });
 
@@ -54,7 +87,7 @@ test('each branch counts its hidden steps', () => {
   expect(drawn(state, { height: 7 })).toEqual([
     'wf-1 trace  running  1.0s  5 running, 3 pending',
     '● a      1.0s',
-    '● e      1.0s  0/6',
+    '● e      1.0s  0/4',
     '  ● 0.x  1.0s',
     '  ● 1.x  1.0s',
     '  ● 2.x  1.0s',
@@ -104,6 +137,24 @@ test('the last warning is shown, unless the closing summary follows', () => {
   expect(drawn(state, { closing: true })).not.toContain(warning);
 });
 
+test('a rejected gate and a false condition have marks of their own', () => {
+  const verdict = { approved: false, by: 'ann', notes: 'no tests', answer: null };
+  const { state } = runKernel(
+    'a asks\ng gate deploy',
+    { kind: 'effect-finished', effect: 'a#1', outcome: success({ outcome: 'false' }, { route: 'false' }) },
+    { kind: 'gate-decided', gate: 'deploy', verdict, message: null },
+  );
+  expect(drawn(state).slice(1)).toEqual(['◇ a  1.0s  condition false', '⊘ g  2.0s  rejected by ann: no tests']);
+});
+
+test('a foreach counts all its iterations, also those that have not begun', () => {
+  const { state } = runKernel(
+    'e each [1,2,3,4,5,6,7,8] sub width 1\nblock sub\nx\ny needs x',
+    ...['e.0.x', 'e.0.y', 'e.1.x', 'e.1.y', 'e.2.x', 'e.2.y'].map((id) => ok(`${id}#1`)),
+  );
+  expect(drawn(state)[1]).toMatch(/^● e +\S+ +3\/8$/);
+});
+
 test('styles do not count as width', () => {
   const { state } = runKernel('a');
   const loud = { ...plainPalette, cyan: (text: string) => `<${text}>` };
@@ -114,6 +165,7 @@ test('styles do not count as width', () => {
     palette: loud,
     ascii: false,
     closing: false,
+    interrupted: false,
   });
   expect(step).toBe('<● >a  0ms');
 });
@@ -129,6 +181,7 @@ function drawn(
     height: 30,
     ascii: false,
     closing: false,
+    interrupted: false,
     ...size,
     palette: plainPalette,
   });

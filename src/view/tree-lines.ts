@@ -1,18 +1,28 @@
 // Draws the live tree of a run on a terminal: a header, the steps, and what a person has to do. It fits the given size:
 // no line wraps.
 
+import { sanitize, shorten } from '../base/sanitize.ts';
 import { formatDuration } from '../base/time.ts';
-import type { RunState } from '../kernel/state.ts';
-import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
-import type { Palette, Style } from './palette.ts';
-import type { Segment } from './row.ts';
-import { cut, padTo, row, widthOf } from './row.ts';
-import { sanitize, shorten } from './sanitize.ts';
-import type { RunStatus } from './status.ts';
-import { countSteps, gateCommand, openGates, runStatus } from './status.ts';
+import { verdictFor } from '../kernel/gates.ts';
+import { NO_COST, type RunState } from '../kernel/state.ts';
+import { costText, stepCost } from './cost.ts';
+import { runDuration, stepDuration } from './durations.ts';
+import { cut, padTo, type Palette, row, type Segment, type Style, widthOf } from './row.ts';
+import {
+  countsOf,
+  gateCommand,
+  openGates,
+  pendingVerdicts,
+  runStatus,
+  type RunStatus,
+  shownSteps,
+  statusText,
+  verdictText,
+} from './status.ts';
+import { DELIVERY_TEXTS, isDelivered, roundsText } from './step.ts';
 import { countsText } from './summary-lines.ts';
-import type { HiddenRow, StepRow, StepSign } from './tree.ts';
-import { treeRows } from './tree.ts';
+import { lastLine } from './summary.ts';
+import { type HiddenRow, type StepRow, type StepSign, treeRows } from './tree.ts';
 
 export interface TreeOptions {
   /** Milliseconds since 1970. */
@@ -23,89 +33,111 @@ export interface TreeOptions {
   readonly palette: Palette;
   /** For terminals without Unicode. */
   readonly ascii: boolean;
+  /** The run should go on, but has no engine. */
+  readonly interrupted: boolean;
   /** The closing summary follows and lists all warnings. */
   readonly closing: boolean;
 }
 
 export function treeLines(state: RunState, options: TreeOptions): readonly string[] {
-  const drawing: Drawing = { ...options, ...(options.ascii ? ASCII : UNICODE) };
-  const head = [header(state, drawing), ...reasonLine(state, drawing)];
+  const ellipsis = options.ascii ? '...' : '…';
+  const drawing: Drawing = { ...options, ellipsis, line: (...segments) => row(segments, options.width, ellipsis) };
+  const head = [header(state, drawing), ...reasonLine(state, drawing), ...interruptedLine(state, drawing)];
   const foot = footer(state, drawing);
   const room = options.height - head.length - foot.length;
   if (room < 1) return [...head, ...foot].slice(0, Math.max(0, options.height));
   return [...head, ...body(state, drawing, room), ...foot];
 }
 
-interface Glyphs {
-  readonly glyphs: Readonly<Record<StepSign, string>>;
+interface Drawing extends TreeOptions {
   readonly ellipsis: string;
-  readonly dash: string;
+  /** A line that fits the width. */
+  readonly line: (...segments: readonly Segment[]) => string;
 }
-type Drawing = TreeOptions & Glyphs;
 
-const UNICODE: Glyphs = {
-  glyphs: { pending: '·', running: '●', completing: '●', done: '✓', failed: '✗', skipped: '○', gate: '?', retry: '↻' },
-  ellipsis: '…',
-  dash: '—',
+const SIGNS: Readonly<
+  Record<StepSign, { readonly glyph: string; readonly ascii: string; readonly style: keyof Palette }>
+> = {
+  pending: { glyph: '·', ascii: '.', style: 'dim' },
+  running: { glyph: '●', ascii: '*', style: 'cyan' },
+  completing: { glyph: '●', ascii: '*', style: 'cyan' },
+  done: { glyph: '✓', ascii: '+', style: 'green' },
+  failed: { glyph: '✗', ascii: 'x', style: 'red' },
+  skipped: { glyph: '○', ascii: '-', style: 'dim' },
+  rejected: { glyph: '⊘', ascii: '!', style: 'magenta' },
+  false: { glyph: '◇', ascii: '/', style: 'cyan' },
+  gate: { glyph: '?', ascii: '?', style: 'yellow' },
+  retry: { glyph: '↻', ascii: '~', style: 'yellow' },
 };
-const ASCII: Glyphs = {
-  glyphs: { pending: '.', running: '*', completing: '*', done: '+', failed: 'x', skipped: '-', gate: '?', retry: '~' },
-  ellipsis: '...',
-  dash: '-',
+
+const RUN_STYLES: Readonly<Partial<Record<RunStatus, keyof Palette>>> = {
+  done: 'green',
+  failed: 'red',
+  running: 'cyan',
 };
 
 const GATES_SHOWN_MAX = 3;
 
-function header(state: RunState, { palette, now, width, ellipsis }: Drawing): string {
+function header(state: RunState, { palette, now, interrupted, line }: Drawing): string {
   const status = runStatus(state);
-  const elapsed = state.startedAt === null ? '' : formatDuration((state.endedAt ?? now) - state.startedAt);
-  return row(
-    [
-      { text: state.request?.id ?? 'run', style: palette.bold },
-      { text: ` ${sanitize(state.program.source.name)}`, style: palette.dim },
-      { text: `  ${status.replace('_', ' ')}`, style: styleOfRun(status, palette) },
-      { text: elapsed === '' ? '' : `  ${elapsed}`, style: null },
-      { text: `  ${countsText(countSteps(state))}`, style: palette.dim },
-    ],
-    width,
-    ellipsis,
+  const duration = runDuration(state, now);
+  const cost = costText(state.cost);
+  return line(
+    { text: state.request?.id ?? 'run', style: palette.bold },
+    { text: ` ${sanitize(state.program.source.name)}`, style: palette.dim },
+    {
+      text: `  ${statusText(status, interrupted)}`,
+      style: palette[(interrupted ? undefined : RUN_STYLES[status]) ?? 'yellow'],
+    },
+    { text: duration === null ? '' : `  ${formatDuration(duration)}`, style: null },
+    { text: cost === '' ? '' : `  ${cost}`, style: null },
+    { text: `  ${countsText(countsOf(shownSteps(state)))}`, style: palette.dim },
   );
 }
 
 /** Why the run ends or has ended. */
-function reasonLine(state: RunState, { palette, width, ellipsis }: Drawing): readonly string[] {
-  if (state.reason === null) return [];
-  const style = state.end === 'failed' ? palette.red : palette.yellow;
-  return [row([{ text: `  ${sanitize(state.reason)}`, style }], width, ellipsis)];
+function reasonLine({ reason, end }: RunState, { palette, line }: Drawing): readonly string[] {
+  if (reason === null) return [];
+  return [line({ text: `  ${sanitize(reason)}`, style: end === 'failed' ? palette.red : palette.yellow })];
 }
 
-function footer(state: RunState, { palette, width, ellipsis, glyphs, closing }: Drawing): readonly string[] {
-  const lines: string[] = [];
+function interruptedLine({ request }: RunState, { palette, interrupted, line }: Drawing): readonly string[] {
+  if (!interrupted) return [];
+  return [line({ text: `  its engine is gone; resume it: meow resume ${request?.id ?? 'ID'}`, style: palette.yellow })];
+}
+
+function footer(state: RunState, drawing: Drawing): readonly string[] {
+  const { palette, width, ellipsis, closing, line } = drawing;
   const gates = state.phase === 'running' ? openGates(state) : [];
-  for (const gate of gates.slice(0, GATES_SHOWN_MAX)) {
+  const lines = gates.slice(0, GATES_SHOWN_MAX).map((gate) => {
     // An agent's question may fill a whole screen.
     const prompt = gate.prompt === null ? '' : `: ${sanitize(gate.prompt.trim().split('\n')[0] ?? '')}`;
-    lines.push(
-      row(
-        [
-          { text: `${glyphs.gate} ${sanitize(gate.id)}`, style: palette.yellow },
-          { text: ` waits for you${prompt}`, style: null },
-          { text: `  ${sanitize(gateCommand(state.request?.id ?? 'ID', gate))}`, style: palette.cyan },
-        ],
-        width,
-        ellipsis,
-      ),
+    return line(
+      { text: `? ${sanitize(gate.id)}`, style: palette.yellow },
+      { text: ` waits for you${prompt}`, style: null },
+      { text: `  ${sanitize(gateCommand(state.request?.id ?? 'ID', gate))}`, style: palette.cyan },
     );
-  }
+  });
   if (gates.length > GATES_SHOWN_MAX) {
     lines.push(row([{ text: `${ellipsis} ${gates.length - GATES_SHOWN_MAX} more gates`, style: palette.dim }], width));
   }
+  if (drawing.interrupted || state.end === 'paused') lines.push(...verdictLines(state, drawing));
   const warning = closing ? undefined : state.warnings.at(-1);
   if (warning !== undefined) {
     const more = state.warnings.length > 1 ? ` (and ${state.warnings.length - 1} before)` : '';
-    lines.push(row([{ text: `warning: ${sanitize(warning)}${more}`, style: palette.yellow }], width, ellipsis));
+    lines.push(line({ text: `warning: ${sanitize(warning)}${more}`, style: palette.yellow }));
   }
   return lines;
+}
+
+function verdictLines(state: RunState, { palette, ascii, line }: Drawing): readonly string[] {
+  return pendingVerdicts(state).map(({ gate, verdict }) => {
+    const sign = SIGNS[verdict.approved ? 'done' : 'rejected'];
+    return line(
+      { text: `${ascii ? sign.ascii : sign.glyph} ${sanitize(gate)}`, style: palette[sign.style] },
+      { text: ` ${sanitize(verdictText(verdict))}; takes effect on resume`, style: null },
+    );
+  });
 }
 
 function body(state: RunState, drawing: Drawing, room: number): readonly string[] {
@@ -115,88 +147,65 @@ function body(state: RunState, drawing: Drawing, room: number): readonly string[
     0,
   );
   const nameWidth = Math.min(widest, Math.floor(drawing.width * 0.5));
-  return rows.map((each) => (each.kind === 'step' ? stepLine(each, nameWidth, drawing) : hiddenLine(each, drawing)));
+  return rows.map((each) =>
+    each.kind === 'step' ? stepLine(state, each, nameWidth, drawing) : hiddenLine(each, drawing),
+  );
 }
 
-function stepLine(step: StepRow, nameWidth: number, drawing: Drawing): string {
-  const { palette, glyphs, width, ellipsis } = drawing;
+function stepLine(state: RunState, step: StepRow, nameWidth: number, drawing: Drawing): string {
+  const { palette, ellipsis, ascii } = drawing;
+  const sign = SIGNS[step.sign];
   const indent = '  '.repeat(step.depth);
   const name = cut(shorten(step.name), Math.max(1, nameWidth - indent.length), ellipsis);
-  const isQuiet = step.sign === 'pending' || step.sign === 'skipped';
-  return row(
-    [
-      { text: `${indent}${glyphs[step.sign]} `, style: styleOfSign(step.sign, palette) },
-      { text: padTo(name, nameWidth - widthOf(indent)), style: isQuiet ? palette.dim : null },
-      ...facts(step, drawing),
-    ],
-    width,
-    ellipsis,
-  ).trimEnd();
+  return drawing
+    .line(
+      { text: `${indent}${ascii ? sign.ascii : sign.glyph} `, style: palette[sign.style] },
+      { text: padTo(name, nameWidth - widthOf(indent)), style: sign.style === 'dim' ? palette.dim : null },
+      ...facts(state, step, drawing),
+    )
+    .trimEnd();
 }
 
-function facts(step: StepRow, { palette, now, dash }: Drawing): readonly Segment[] {
+function facts(state: RunState, row: StepRow, drawing: Drawing): readonly Segment[] {
+  const { step, children, childrenFinished, retryAt } = row;
+  const { palette, now, ascii } = drawing;
+  const { status, attempt, failure } = step;
   const segments: Segment[] = [];
   const add = (text: string, style: Style | null): void => {
     segments.push({ text: `  ${text}`, style });
   };
-  const end = step.finishedAt ?? (step.status === 'running' ? now : null);
-  if (step.startedAt !== null && end !== null) add(formatDuration(end - step.startedAt), palette.dim);
-  if (step.children > 0) add(`${step.childrenFinished}/${step.children}`, palette.dim);
-  if (step.attempt > 1) add(`attempt ${step.attempt}`, palette.yellow);
-  if (step.agent !== null) add(sanitize(step.agent), palette.cyan);
-  if (step.delivery !== null && step.delivery !== 'accepted')
+  const isRunning = status === 'running';
+  const duration = stepDuration(state, step, now);
+  if (duration !== null) add(formatDuration(duration), palette.dim);
+  const cost = costText(stepCost(step) ?? NO_COST);
+  if (cost !== '') add(cost, palette.dim);
+  const rounds = roundsText(step);
+  if (rounds !== null) add(rounds, palette.dim);
+  else if (children > 0) add(`${childrenFinished}/${children}`, palette.dim);
+  if (attempt > 1) add(`attempt ${attempt}`, palette.yellow);
+  if (isRunning && step.agent !== null) add(sanitize(step.agent), palette.cyan);
+  if (isRunning && step.delivery !== null && step.delivery !== 'accepted')
     add(DELIVERY_TEXTS[step.delivery], isDelivered(step.delivery) ? palette.dim : palette.yellow);
-  if (step.dialog !== null) add(`asks: ${sanitize(step.dialog)}`, palette.yellow);
+  if (step.dialog !== null) add(`asks: ${sanitize(step.dialog.name)}`, palette.yellow);
   if (step.queuedFor !== null) add(`waits for ${sanitize(step.queuedFor)}`, palette.cyan);
   if (step.stopping !== null) add(step.stopping === 'timeout' ? 'timed out, stopping' : 'stopping', palette.yellow);
-  if (step.failure !== null) {
-    const { message, lastLine, isHandled } = step.failure;
-    add(sanitize(message), isHandled ? palette.yellow : palette.red);
-    if (lastLine !== null) segments.push({ text: ` ${dash} ${sanitize(lastLine)}`, style: palette.dim });
+  if (failure !== null && status !== 'skipped') {
+    add(sanitize(failure.message), step.settlement === 'broken' ? palette.red : palette.yellow);
+    const output = lastLine(failure.output);
+    if (output !== null) segments.push({ text: ` ${ascii ? '-' : '—'} ${sanitize(output)}`, style: palette.dim });
   }
-  if (step.retryAt !== null) add(`retry in ${formatDuration(step.retryAt - now)}`, palette.yellow);
+  const verdict = row.sign === 'rejected' ? verdictFor(state, step) : null;
+  if (verdict !== null) add(sanitize(verdictText(verdict)), palette.magenta);
+  if (row.sign === 'false') add('condition false', palette.dim);
+  if (retryAt !== null)
+    add(`${isRunning ? 'next round' : 'retry'} in ${formatDuration(retryAt - now)}`, palette.yellow);
   return segments;
 }
 
-function hiddenLine({ depth, counts }: HiddenRow, { palette, ellipsis, width }: Drawing): string {
-  const statuses = Object.values(counts).filter((value) => value > 0).length;
-  const total = Object.values(counts).reduce((sum, value) => sum + value, 0);
+function hiddenLine({ depth, counts }: HiddenRow, { palette, ellipsis, line }: Drawing): string {
+  const numbers = Object.values(counts).filter((count) => count > 0);
   const named = countsText(counts);
-  const text = statuses === 1 ? named.replace(' ', ' more ') : `${total} more: ${named}`;
-  return row([{ text: `${'  '.repeat(depth)}${ellipsis} ${text}`, style: palette.dim }], width, ellipsis);
-}
-
-function styleOfSign(sign: StepSign, palette: Palette): Style {
-  switch (sign) {
-    case 'pending':
-    case 'skipped':
-      return palette.dim;
-    case 'running':
-    case 'completing':
-      return palette.cyan;
-    case 'done':
-      return palette.green;
-    case 'failed':
-      return palette.red;
-    case 'gate':
-    case 'retry':
-      return palette.yellow;
-  }
-}
-
-function styleOfRun(status: RunStatus, palette: Palette): Style {
-  switch (status) {
-    case 'done':
-      return palette.green;
-    case 'failed':
-      return palette.red;
-    case 'running':
-      return palette.cyan;
-    case 'pending':
-    case 'waiting':
-    case 'paused':
-    case 'cleaning_up':
-    case 'stopped':
-      return palette.yellow;
-  }
+  const total = numbers.reduce((sum, count) => sum + count, 0);
+  const text = numbers.length === 1 ? named.replace(' ', ' more ') : `${total} more: ${named}`;
+  return line({ text: `${'  '.repeat(depth)}${ellipsis} ${text}`, style: palette.dim });
 }

@@ -1,10 +1,11 @@
 // The visits of Conductor steps, in order, each with its outcome in the workflow's terms.
 
 import { own } from '../base/json.ts';
-import { OUTCOME_OF } from '../ir/conducted.ts';
+import { OUTCOME_OF } from '../ir/conductor.ts';
 import type { Failure, FailureKind } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Step } from '../ir/program.ts';
+import type { StepState } from '../kernel/state.ts';
 
 export interface VisitView {
   /** `fix#2`. */
@@ -23,55 +24,45 @@ export interface VisitView {
 
 export type VisitKind = 'work' | 'validate' | 'evaluate' | 'rollback' | 'halt' | 'gate';
 
-/** The required part of a step's state. */
-interface VisitedStep {
-  readonly id: string;
-  readonly definition: Step;
-  readonly status: string;
-  readonly failure: Failure | null;
-  readonly outputs: Outputs;
-  readonly startedAt: number | null;
-  readonly finishedAt: number | null;
-}
-
 /** Started visits. */
-export function visitsOf(steps: Iterable<VisitedStep>): readonly VisitView[] {
+export function visitsOf(steps: Iterable<StepState>): readonly VisitView[] {
   const visits: VisitView[] = [];
   for (const step of steps) {
-    const kind = visitKind(step.definition);
-    if (kind === null || step.startedAt === null) continue;
-    const { id, outputs, startedAt } = step;
+    const { id, definition, failure, outputs, startedAt, finishedAt: endedAt } = step;
+    const kind = visitKind(definition);
+    if (kind === null || startedAt === null) continue;
     visits.push({
       id,
-      step: step.definition.id,
+      step: definition.id,
       visit: visitNumber(id),
       kind,
       outcome: outcomeOf(step),
-      failure: step.failure,
-      outputs: step.failure === null ? outputs : { ...outputs, ...step.failure.outputs },
+      failure,
+      outputs: { ...outputs, ...failure?.outputs },
       startedAt,
-      endedAt: step.finishedAt,
+      endedAt,
     });
   }
   return visits;
 }
 
 /** Outcome in the workflow's own terms; null if there is none, or none yet. */
-export function outcomeOf({ definition, status, failure, outputs }: VisitedStep): string | null {
+export function outcomeOf({ definition, status, failure, outputs }: EndedStep): string | null {
   const kind = visitKind(definition);
   if (kind === null) return null;
-  if (status === 'failed') {
-    if (kind === 'gate') return 'gate_timed_out';
-    return failure === null ? null : (OUTCOME_OF[failure.kind] ?? 'error');
-  }
+  if (status === 'failed') return kind === 'gate' ? 'gate_timed_out' : failure && failureOutcome(failure);
   if (status !== 'done') return null;
-  if (kind === 'evaluate') return typeof outputs['status'] === 'string' ? outputs['status'] : 'completed';
-  if (kind !== 'gate') return 'completed';
-  if (definition.act.kind === 'effect' && definition.act.effect.kind === 'gate' && !definition.act.effect.blocks) {
-    return 'completed';
-  }
+  if (kind === 'evaluate' && typeof outputs['status'] === 'string') return outputs['status'];
+  const { act } = definition;
+  const isDecided = act.kind === 'effect' && act.effect.kind === 'gate' && act.effect.blocks;
   const { outcome } = outputs;
-  return outcome === 'approved' || outcome === 'rejected' ? `gate_${outcome}` : 'completed';
+  return isDecided && (outcome === 'approved' || outcome === 'rejected') ? `gate_${outcome}` : 'completed';
+}
+
+type EndedStep = Pick<StepState, 'definition' | 'status' | 'failure' | 'outputs'>;
+
+export function failureOutcome({ kind }: Failure): string {
+  return OUTCOME_OF[kind] ?? 'error';
 }
 
 /** Null if it is not a step of a Conductor workflow. */
@@ -95,8 +86,7 @@ export function routeWord(step: Step, route: string): string {
   const kind = visitKind(step);
   if (kind === null) return route;
   if (kind === 'gate') return GATE_WORDS[route] ?? route;
-  if (kind === 'evaluate' && route in EVALUATOR_WORDS) return EVALUATOR_WORDS[route] ?? route;
-  return OUTCOME_OF[route as FailureKind] ?? route;
+  return (kind === 'evaluate' ? EVALUATOR_WORDS[route] : undefined) ?? OUTCOME_OF[route as FailureKind] ?? route;
 }
 
 const GATE_WORDS: Readonly<Record<string, string>> = {

@@ -64,6 +64,18 @@ test('a gate opened by a running step shows when it was opened', () => {
   expect(because(state, 'a')[0]).toBe('It waits for a person to decide gate g, since 2026-01-08T21:00:01.000Z.');
 });
 
+test('a running loop shows its round, and what it waits for in it', () => {
+  const program = 'fix loop round max 3 until check delay 9s\nblock round\nwork\nblock check\nuntil asks';
+  const { state } = runKernel(program, ok('fix.1.work#1'));
+  expect(because(state, 'fix')).toEqual([
+    'It is in round 1 of 3.',
+    'It runs since 2026-01-08T21:00:00.000Z, and waits for 1 of 2 steps below it.',
+    'Running there: fix.1.until.',
+  ]);
+  const { state: waiting } = runKernel(program, ok('fix.1.work#1'), ok('fix.1.until#1'));
+  expect(because(waiting, 'fix')).toContain('The next round begins at 2026-01-08T21:00:11.000Z.');
+});
+
 test('a skipped step shows the chain to the original failure', () => {
   const { state } = runKernel('a\nb needs a\nc needs b', bad('a#1'));
   expect(because(state, 'c')).toEqual(['It needs b, which needs a, which failed.', 'a failed: exited with status 3.']);

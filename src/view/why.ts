@@ -1,18 +1,25 @@
 // Explains the status of a step in sentences. The state stores decisions only (K5); this file derives which need
 // failed, what the step waits for, and where a failure began.
 
+import { sanitize } from '../base/sanitize.ts';
 import { formatMoment } from '../base/time.ts';
-import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
-import { gateRequestOf } from '../kernel/gates.ts';
-import { retryTimer, timeoutTimer } from '../kernel/state.ts';
-import type { ResolvedNeed } from './needed.ts';
-import { isOpen, resolveNeeds } from './needed.ts';
+import { plainText } from '../ir/text.ts';
+import { gateRequestOf, verdictFor } from '../kernel/gates.ts';
+import {
+  presentRound,
+  retryTimer,
+  roundTimer,
+  type RunState,
+  type StepState,
+  type StepStatus,
+  timeoutTimer,
+} from '../kernel/state.ts';
+import { isOpen, type ResolvedNeed, resolveNeeds } from './needed.ts';
+import { gateCommand, moment, openGates, refusalOf, runStatus, verdictText } from './status.ts';
+import { DELIVERY_TEXTS, isDelivered, roundsText } from './step.ts';
 import { lastLine } from './summary.ts';
-import { sanitize } from './sanitize.ts';
-import { gateCommand, openGates, runStatus } from './status.ts';
-import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 
-export interface WhyView {
+interface WhyView {
   readonly step: string;
   readonly status: StepStatus;
   /** Sentences, most important first. */
@@ -20,24 +27,27 @@ export interface WhyView {
 }
 
 /** Null if the run has no such step. */
-export function whyView(state: RunState, stepId: string): WhyView | null {
+export function whyView(state: RunState, stepId: string, interrupted = false): WhyView | null {
   const step = state.steps.get(stepId);
   if (step === undefined) return null;
-  return { step: step.id, status: step.status, because: because(state, step).map(sanitize) };
+  return { step: step.id, status: step.status, because: because(state, step, interrupted).map(sanitize) };
 }
 
 const NAMED_MAX = 5;
 
-function because(state: RunState, step: StepState): readonly string[] {
+function because(state: RunState, step: StepState, interrupted: boolean): readonly string[] {
   switch (step.status) {
     case 'pending':
-      return whyPending(state, step);
+      return whyPending(state, step, interrupted);
     case 'running':
-      return whyRunning(state, step);
+      return whyRunning(state, step, interrupted);
     case 'completing':
       return [`The agent ${step.agent ?? ''} has reported; the engine is completing the step.`];
     case 'done':
-      return [`It finished at ${moment(step.finishedAt)}${inAttempt(step)}.`];
+      return [
+        `It finished at ${moment(step.finishedAt) ?? 'an unknown time'}${inAttempt(step)}.`,
+        ...whoDecided(state, step),
+      ];
     case 'failed':
       return whyFailed(state, step);
     case 'skipped':
@@ -45,7 +55,7 @@ function because(state: RunState, step: StepState): readonly string[] {
   }
 }
 
-function whyPending(state: RunState, step: StepState): readonly string[] {
+function whyPending(state: RunState, step: StepState, interrupted: boolean): readonly string[] {
   const retry = state.timers.get(retryTimer(step.id));
   if (retry !== undefined) {
     return [
@@ -53,7 +63,8 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
       `Attempt ${step.attempt} failed: ${sentence(step.failure?.message)}`,
     ];
   }
-  const reasons: string[] = [];
+  const reasons = [...whyDecided(state, step, interrupted)];
+  if (state.parked.has(step)) reasons.push(`Attempt ${step.attempt} failed: ${sentence(step.failure?.message)}`);
   if (state.phase === 'ended') reasons.push(`The run is ${runStatus(state)}${reasonOf(state)}; a resume continues it.`);
   else if (state.end !== null) reasons.push(`The run is ending${reasonOf(state)}: nothing new starts.`);
   const open = resolveNeeds(state, step).filter(isOpen);
@@ -63,6 +74,7 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
     const work = busy ? `, which works on ${busy.id}` : '';
     reasons.push(`It waits for the agent ${step.queuedFor}${work}; an agent works on one step at a time.`);
   }
+  if (state.parked.has(step) && state.end === null) reasons.push('It waits until the run is resumed.');
   if (reasons.length === 0) reasons.push('All its needs are met; it starts next.');
   return reasons;
 }
@@ -70,10 +82,10 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
 function whyOpen({ need, steps, mayGrow }: ResolvedNeed): readonly string[] {
   const reasons: string[] = [];
   const open = steps.filter(({ settlement }) => settlement === 'open');
-  const [only] = open;
-  if (only !== undefined && open.length === 1 && steps.length === 1) {
-    reasons.push(`It needs ${only.id}, which is ${statusWord(only)}.`);
-  } else if (only !== undefined) {
+  const [first] = open;
+  if (first !== undefined && steps.length === 1) {
+    reasons.push(`It needs ${first.id}, which is ${statusWord(first)}.`);
+  } else if (first !== undefined) {
     const names = open.slice(0, NAMED_MAX).map((step) => `${step.id} (${statusWord(step)})`);
     const more = open.length > NAMED_MAX ? ` and ${open.length - NAMED_MAX} more` : '';
     reasons.push(`It needs ${need}; ${open.length} of ${steps.length} are not finished: ${names.join(', ')}${more}.`);
@@ -88,44 +100,65 @@ function statusWord(step: StepState): string {
   return step.status === 'failed' ? 'recovering from a failure' : step.status;
 }
 
-function whyRunning(state: RunState, step: StepState): readonly string[] {
+function whyRunning(state: RunState, step: StepState, interrupted: boolean): readonly string[] {
   const reasons: string[] = [];
-  const since = `since ${moment(step.startedAt)}${inAttempt(step)}`;
-  const agent = step.agent === null ? '' : ` by the agent ${step.agent}`;
+  const since = `since ${moment(step.startedAt) ?? 'an unknown time'}${inAttempt(step)}`;
   const request = gateRequestOf(state, step, step.gate);
   if (step.delivery !== null && !isDelivered(step.delivery)) reasons.push(`Its ${DELIVERY_TEXTS[step.delivery]}.`);
-  if (request !== null && !request.expired && request.verdict === null) {
+  const decided = whyDecided(state, step, interrupted);
+  if (decided.length > 0) reasons.push(...decided);
+  else if (request !== null && !request.expired && request.verdict === null) {
     if (step.dialog !== null)
       reasons.push(`Its agent asks a question (${step.dialog.name}) that only a person may answer.`);
     const gate = openGates(state).find(({ id }) => id === step.gate);
-    const opened = gate?.opened_at ?? null;
-    reasons.push(
-      `It waits for a person to decide gate ${step.gate ?? ''}, ${opened === null ? since : `since ${opened}`}.`,
-    );
+    const waiting = gate?.opened_at ? `since ${gate.opened_at}` : since;
+    reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${waiting}.`);
     if (state.request !== null && gate !== undefined)
       reasons.push(`To decide: ${gateCommand(state.request.id, gate)}, or meow reject.`);
   } else if (step.effect === null) {
-    const below = step.children.flatMap(({ steps }) => steps);
+    const rounds = roundsText(step);
+    const next = state.timers.get(roundTimer(step.id));
+    if (rounds !== null) reasons.push(`It is in ${rounds}.`);
+    if (next !== undefined) reasons.push(`The next round begins at ${formatMoment(next.at)}.`);
+    const present = presentRound(step);
+    const children = step.children.filter(({ round }) => round === undefined || round === present);
+    const below = children.flatMap(({ steps }) => steps);
     const open = below.filter(({ settlement }) => settlement === 'open');
     reasons.push(`It runs ${since}, and waits for ${open.length} of ${below.length} steps below it.`);
     const moving = open.filter(({ status }) => status === 'running').slice(0, NAMED_MAX);
     if (moving.length > 0) reasons.push(`Running there: ${moving.map(({ id }) => id).join(', ')}.`);
   } else {
-    reasons.push(`It runs${agent} ${since}.`);
+    reasons.push(`It runs${step.agent === null ? '' : ` by the agent ${step.agent}`} ${since}.`);
   }
   if (step.stopping !== null) {
-    reasons.push(
-      step.stopping === 'timeout' ? 'It timed out and is being stopped.' : 'The run is ending, so it is being stopped.',
-    );
+    reasons.push(`${step.stopping === 'timeout' ? 'It timed out and' : 'The run is ending, so it'} is being stopped.`);
   }
   const timeout = state.timers.get(timeoutTimer(step.id, step.attempt));
   if (timeout !== undefined) reasons.push(`It times out at ${formatMoment(timeout.at)}.`);
   return reasons;
 }
 
+/** Who decided its gate, or that its condition was false. */
+function whoDecided(state: RunState, step: StepState): readonly string[] {
+  const verdict = verdictFor(state, step);
+  if (verdict !== null) return [`Gate ${step.gate ?? ''} was ${sentence(verdictText(verdict))}`];
+  if (refusalOf(state, step) !== 'false') return [];
+  return [`Its condition was false: the command exited with status ${plainText(step.outputs['exit_code'] ?? 1)}.`];
+}
+
+/** A decision that nobody has acted on. */
+function whyDecided(state: RunState, step: StepState, interrupted: boolean): readonly string[] {
+  const verdict = gateRequestOf(state, step, step.gate)?.verdict ?? null;
+  if (verdict === null || (state.end !== 'paused' && !interrupted)) return [];
+  return [`Gate ${step.gate ?? ''} was ${sentence(verdictText(verdict))} That takes effect when the run is resumed.`];
+}
+
 function whyFailed(state: RunState, step: StepState): readonly string[] {
   const { failure, settlement, definition } = step;
-  const reasons = [`It failed at ${moment(step.finishedAt)}${inAttempt(step)}: ${sentence(failure?.message)}`];
+  const reasons = [
+    `It failed at ${moment(step.finishedAt) ?? 'an unknown time'}${inAttempt(step)}: ${sentence(failure?.message)}`,
+  ];
+  reasons.push(...whoDecided(state, step));
   if (failure?.kind === 'child-failed') {
     const child = rootBelow(step);
     if (child !== null) reasons.push(`It began with ${child.id}: ${sentence(child.failure?.message)}`);
@@ -144,21 +177,12 @@ function whyFailed(state: RunState, step: StepState): readonly string[] {
 function whySkipped(state: RunState, step: StepState): readonly string[] {
   const chain = brokenNeeds(state, step);
   const root = chain.at(-1);
-  if (root !== undefined) {
-    const path = chain.map(({ id }) => id);
-    const reasons =
-      path.length === 1
-        ? [`It needs ${root.id}, which ${outcomeWord(root)}.`]
-        : [`It needs ${path.join(', which needs ')}, which ${outcomeWord(root)}.`];
-    if (root.failure !== null) reasons.push(`${root.id} failed: ${sentence(root.failure.message)}`);
-    if (root.status === 'skipped') reasons.push(...whyNotReached(state, root, root.id));
-    return reasons;
-  }
-  return whyNotReached(state, step, 'It');
-}
-
-function outcomeWord(step: StepState): string {
-  return step.status === 'skipped' ? 'was skipped' : 'failed';
+  if (root === undefined) return whyNotReached(state, step, 'It');
+  const path = chain.map(({ id }) => id).join(', which needs ');
+  const reasons = [`It needs ${path}, which ${root.status === 'skipped' ? 'was skipped' : 'failed'}.`];
+  if (root.failure !== null) reasons.push(`${root.id} failed: ${sentence(root.failure.message)}`);
+  if (root.status === 'skipped') reasons.push(...whyNotReached(state, root, root.id));
+  return reasons;
 }
 
 /** No need failed: its block or the run ended first. */
@@ -175,19 +199,16 @@ function whyNotReached(state: RunState, step: StepState, subject: string): reado
 
 /** The chain from a failed need to the original failure. */
 function brokenNeeds(state: RunState, step: StepState): readonly StepState[] {
-  const chain: StepState[] = [];
-  const seen = new Set([step]);
-  for (let now: StepState | undefined = step; now !== undefined; ) {
-    const broken: StepState[] = resolveNeeds(state, now)
-      .flatMap(({ steps }) => steps)
-      .filter((needed) => needed.settlement === 'broken' && !seen.has(needed));
-    now = broken.find(({ status }) => status === 'failed') ?? broken[0];
-    if (now === undefined) break;
-    seen.add(now);
-    chain.push(now);
-    if (now.status === 'failed') break;
+  const chain = new Set([step]);
+  // The loop also visits the steps that it adds.
+  for (const last of chain) {
+    if (last.status === 'failed') break;
+    const needed = resolveNeeds(state, last).flatMap(({ steps }) => steps);
+    const broken = needed.filter((other) => other.settlement === 'broken' && !chain.has(other));
+    const next = broken.find(({ status }) => status === 'failed') ?? broken[0];
+    if (next !== undefined) chain.add(next);
   }
-  return chain;
+  return [...chain].slice(1);
 }
 
 /** The step below that failed by itself. */
@@ -205,10 +226,6 @@ function inAttempt({ attempt }: StepState): string {
 
 function reasonOf({ reason }: RunState): string {
   return reason === null ? '' : ` (${reason})`;
-}
-
-function moment(at: number | null): string {
-  return at === null ? 'an unknown time' : formatMoment(at);
 }
 
 function sentence(text: string | undefined): string {

@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
-import type { Reply } from './rig/model-talk.ts';
-import { latch, shellCall } from './rig/model-talk.ts';
+import { latch, type Reply, shellCall } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { asking, onPrompts, report } from './rig/scripts.ts';
 import { agentStep, killStep, spawnStep, step, toolEventsStep } from './rig/steps.ts';

@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
-import type { Reply } from './rig/model-talk.ts';
-import { INPUT_TOKENS, latch, OUTPUT_TOKENS } from './rig/model-talk.ts';
+import { INPUT_TOKENS, latch, OUTPUT_TOKENS, type Reply } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { onPrompts, report } from './rig/scripts.ts';
 import { agentStep, killStep, spawnStep } from './rig/steps.ts';

@@ -6,8 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
 import type { ModelError } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
-import { agentStep, spawnStep } from './rig/steps.ts';
-import type { AgentName } from './rig/steps.ts';
+import { type AgentName, agentStep, spawnStep } from './rig/steps.ts';
 
 const BAD: ModelError = {
   status: 400,

@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { Live, Rig } from '../rig/rig.ts';
 import { ModelServer } from './rig/model-server.ts';
-import type { Reply, ModelRequest } from './rig/model-talk.ts';
-import { shellCall } from './rig/model-talk.ts';
+import { type ModelRequest, type Reply, shellCall } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED, CLAUDE, CODEX, furnish } from './rig/real-agents.ts';
 
 /** Creates a file, then repeats the output of the tool. */

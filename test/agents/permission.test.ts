@@ -1,29 +1,29 @@
-// A permission request in an agent's terminal becomes a gate.
+// A permission request of an agent becomes a gate.
 
 import { describe, expect, test } from 'vitest';
-import { until } from '../rig/rig.ts';
+import { type Live, until } from '../rig/rig.ts';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
 import { latch } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { asking } from './rig/scripts.ts';
 import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 
+const ASK = ['--permissions', 'ask'];
+
 describe.skipIf(!AGENTS_INSTALLED).each([
   {
     agent: 'claude',
-    args: '--permission-mode manual',
     asked: /Bash command[^]*touch made[^]*Do you want to proceed\?/,
   },
   {
     agent: 'codex',
-    args: '-a on-request -s read-only',
     asked: /Would you like to run the following command\?[^]*touch made/,
   },
-] as const)('$agent', ({ agent, args, asked }) => {
+] as const)('$agent', ({ agent, asked }) => {
   async function asks(script = asking()): Promise<AgentRig> {
     const stage = await AgentRig.setup(script);
     stage.workflow(
-      spawnStep('start', agent, `spawn_args = "${args}"`),
+      spawnStep('start', agent),
       agentStep('make', agent, 'Make it.', 'needs = ["start"]'),
       killStep('stop', agent, 'needs = ["make"]'),
     );
@@ -32,7 +32,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
 
   test('continues after a person’s approval', async () => {
     await using stage = await asks();
-    const run = stage.run();
+    const run = stage.run(...ASK);
     const gate = await stage.gate('make');
     expect(gate.prompt).toMatch(asked);
     expect(stage.rig.exists('made')).toBe(false);
@@ -45,7 +45,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
 
   test('does not do what a person rejects, and follows the person’s instruction instead', async () => {
     await using stage = await asks();
-    const run = stage.run();
+    const run = stage.run(...ASK);
     const gate = await stage.gate('make');
     expect((await stage.meow('reject', RUN, gate.id, '--reason', 'not here')).code).toBe(0);
     const terminal = await stage.terminal(agent);
@@ -57,7 +57,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
 
   test('is told to continue without the rejected action, and reports', async () => {
     await using stage = await asks();
-    const run = stage.run();
+    const run = stage.run(...ASK);
     const gate = await stage.gate('make');
     expect((await stage.meow('reject', RUN, gate.id, '--reason', 'not here')).code).toBe(0);
     const { steps } = await stage.done(run);
@@ -70,7 +70,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
 
   test('is not prompted again after the run paused at its dialog, and continues after the approval', async () => {
     await using stage = await asks();
-    expect((await stage.meow('run', 'w.meow.toml', '--id', RUN, '--no-wait')).code).toBe(3);
+    expect((await stage.meow('run', 'w.meow.toml', '--id', RUN, '--no-wait', ...ASK)).code).toBe(3);
     const run = stage.resume();
     await until(() => stage.decisions('gate-asked make').length === 2, 'the question to be asked again');
     const gate = await stage.gate('make');
@@ -83,7 +83,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
   test('no longer asks once it was answered in its terminal', async () => {
     const { hold, letGo } = latch();
     await using stage = await asks(asking(hold));
-    const run = stage.run();
+    const run = stage.run(...ASK);
     await stage.gate('make');
     (await stage.terminal(agent)).press('Enter');
     await stage.decided('gate-expired make');
@@ -91,5 +91,45 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     letGo();
     await stage.done(run);
     expect(stage.rig.exists('made')).toBe(true);
+  });
+});
+
+describe.skipIf(!AGENTS_INSTALLED)('claude, headless', () => {
+  async function asks(permissions: string): Promise<{ readonly stage: AgentRig; readonly run: Live }> {
+    const stage = await AgentRig.setup(asking());
+    stage.workflow(
+      spawnStep('start', 'claude', 'channel = "headless"'),
+      agentStep('make', 'claude', 'Make it.', 'needs = ["start"]'),
+      killStep('stop', 'claude', 'needs = ["make"]'),
+    );
+    return { stage, run: stage.run('--permissions', permissions) };
+  }
+
+  test('makes a file in its folder without asking, if edits are permitted', async () => {
+    const { stage, run } = await asks('edits');
+    await using _ = stage;
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(true);
+    expect(stage.decisions('gate-asked make')).toEqual([]);
+  });
+
+  test('continues after a person’s approval', async () => {
+    const { stage, run } = await asks('ask');
+    await using _ = stage;
+    const gate = await stage.gate('make');
+    expect(gate.prompt).toContain('touch made');
+    expect(stage.rig.exists('made')).toBe(false);
+    expect((await stage.meow('approve', RUN, gate.id)).code).toBe(0);
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(true);
+  });
+
+  test('does not do what a person rejects', async () => {
+    const { stage, run } = await asks('ask');
+    await using _ = stage;
+    const gate = await stage.gate('make');
+    expect((await stage.meow('reject', RUN, gate.id, '--reason', 'not here')).code).toBe(0);
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(false);
   });
 });

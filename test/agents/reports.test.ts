@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
 import type { Script } from './rig/model-server.ts';
-import type { Call, ModelRequest } from './rig/model-talk.ts';
-import { shellCall } from './rig/model-talk.ts';
+import { type Call, type ModelRequest, shellCall } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 

@@ -3,12 +3,10 @@
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
-import { INPUT_TOKENS, OUTPUT_TOKENS } from './rig/model-talk.ts';
-import type { ModelRequest } from './rig/model-talk.ts';
+import { INPUT_TOKENS, type ModelRequest, OUTPUT_TOKENS } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { onPrompts, report, say } from './rig/scripts.ts';
-import type { AgentName } from './rig/steps.ts';
-import { agentStep, killStep, spawnStep, step } from './rig/steps.ts';
+import { type AgentName, agentStep, killStep, spawnStep, step } from './rig/steps.ts';
 
 const ANSWERS = {
   'Take a number.': 'I took 7.',
@@ -60,7 +58,7 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (age
     const turns = stage.model.turns.length;
     expect(cost.tokens).toBe(turns * (INPUT_TOKENS + OUTPUT_TOKENS));
     if (agent === 'claude') {
-      const stdout = stage.rig.read(`.meow/workflows/${RUN}/steps/take/1/stdout`);
+      const stdout = stage.rig.read(`.meow/workflows/${RUN}/steps/take.1.stdout`);
       const price = Number(/"total_cost_usd":([\d.]+)/.exec(stdout)?.[1]);
       expect(price).toBeGreaterThan(0);
       expect(cost.usd).toBeCloseTo(turns * price, 8);

@@ -3,6 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Effect } from '../../src/ir/effect.ts';
 import { AcpRig } from '../fixtures/acp/rig.ts';
 import { expected, failedWith, SUCCESS, TIME_UP } from './agent-rig.ts';

@@ -5,8 +5,9 @@ import { appendFileSync, closeSync, constants, mkdtempSync, openSync, readFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isErrno } from '../../src/sys/errno.ts';
+
 import { OnceWriter, PIPE } from '../../src/drivers/agent/acp/once-writer.ts';
+import { isErrno } from '../../src/sys/errors.ts';
 
 const SENT = { kind: 'sent' };
 let folder: string;

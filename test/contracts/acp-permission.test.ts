@@ -1,6 +1,9 @@
 // Permission requests of ACP agents, and who answers them.
 
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+
+import type { AcpProfile } from '../../src/ir/adapter.ts';
 import type { Dialog, Outcome } from '../../src/ir/effect.ts';
 import { AcpRig, adapterWith } from '../fixtures/acp/rig.ts';
 import { failedWith, SUCCESS, TIME_UP } from './agent-rig.ts';
@@ -8,7 +11,7 @@ import { failedWith, SUCCESS, TIME_UP } from './agent-rig.ts';
 let rig: AcpRig;
 afterEach(() => rig.close());
 
-async function asking(permission: 'ask' | 'allow' | 'deny'): Promise<void> {
+async function asking(permission: AcpProfile['permission']): Promise<void> {
   rig = new AcpRig({ adapter: adapterWith({ permission }) });
   await rig.spawned('worker');
 }
@@ -41,6 +44,24 @@ describe('the rule of its adapter', () => {
   ])('allows nothing else under that name: %j', async (act) => {
     await asking('deny');
     expect(resultOf(await rig.start(rig.prompting('worker', [act])))).toBe('outcome no;');
+  });
+
+  test('edits: allows changes of files in the folder of the agent', async () => {
+    await asking('edits');
+    const edit = [{ ask: 'Edit', kind: 'edit', locations: [{ path: 'src/a.ts' }, { path: join(rig.folder, 'b.ts') }] }];
+    expect(resultOf(await rig.start(rig.prompting('worker', edit)))).toBe('outcome yes;');
+    expect(dialogs()).toEqual([]);
+  });
+
+  test.each([
+    { ask: 'Run rm', kind: 'execute', locations: [{ path: 'a' }] },
+    { ask: 'Edit', kind: 'edit' },
+    { ask: 'Edit', kind: 'edit', locations: [{ path: 'a' }, { path: '../b' }] },
+    { ask: 'Edit', kind: 'edit', locations: [{ path: '/etc/hosts' }] },
+  ])('edits: a person is asked about anything else: %j', async (act) => {
+    await asking('edits');
+    void rig.start(rig.prompting('worker', [act], { id: 'task#1' }));
+    expect(await rig.dialog('task#1')).toMatchObject({ name: 'permission' });
   });
 
   test('allows nothing if the agent offers no way to allow it', async () => {

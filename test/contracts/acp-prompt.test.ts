@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Outcome } from '../../src/ir/effect.ts';
 import { AcpRig, adapterWith } from '../fixtures/acp/rig.ts';
 import { expected, failedWith, SUCCESS, TIME_UP } from './agent-rig.ts';

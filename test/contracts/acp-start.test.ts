@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Outcome } from '../../src/ir/effect.ts';
 import { AcpRig, adapterWith, AGENT_COMMAND } from '../fixtures/acp/rig.ts';
 import { failedWith, SUCCESS } from './agent-rig.ts';

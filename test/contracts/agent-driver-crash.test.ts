@@ -1,13 +1,13 @@
 // The engine is killed with -9 between any two of its actions. Each time the next engine finds one agent, prompted
 // once.
 
-import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Effect } from '../../src/ir/effect.ts';
 import { AgentRig, failedWith, SUCCESS } from './agent-rig.ts';
 

@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { present } from '../../src/base/assert.ts';
+
+import { present } from '../../src/base/errors.ts';
 import { AgentRig, failedWith, RUN_ENDS, SUCCESS } from './agent-rig.ts';
 import { appears, gone } from './driver-command-rig.ts';
 

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Outcome } from '../../src/ir/effect.ts';
 import { AgentRig, expected, failedWith, RUN_ENDS, SUCCESS, TIME_UP } from './agent-rig.ts';
 import { appears, gone } from './driver-command-rig.ts';

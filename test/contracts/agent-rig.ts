@@ -1,7 +1,6 @@
 // Agents under test: a temporary run, the simulated agent as a real process, and a `meow` on its PATH that records its
 // calls and answers as configured.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -17,20 +16,20 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { buildSync } from 'esbuild';
-import { agentDriver } from '../../src/drivers/agent/driver.ts';
-import type { AgentDriverOptions, AgentsDriver } from '../../src/drivers/agent/driver.ts';
-import { err, ok } from '../../src/base/result.ts';
+
+import { err, ok } from '../../src/base/errors.ts';
+import { agentDriver, type AgentDriverOptions, type AgentsDriver } from '../../src/drivers/agent/driver.ts';
 import type { HostFor } from '../../src/drivers/agent/host.ts';
-import type { Adapter } from '../../src/ir/adapter.ts';
-import { processesOfRun } from '../../src/drivers/environment.ts';
 import { simHost } from '../../src/drivers/agent/sim-host.ts';
+import { processesOfRun } from '../../src/drivers/environment.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
+import type { Adapter } from '../../src/ir/adapter.ts';
 import type { Effect, EffectSpec, Outcome, PromptSpec, SpawnSpec } from '../../src/ir/effect.ts';
 import type { Expectation } from '../../src/ir/output.ts';
 import type { FilledText } from '../../src/ir/text.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { appears, gone } from './driver-command-rig.ts';
-import { find, start } from './driver.ts';
-import type { DriverRig } from './driver.ts';
+import { type DriverRig, find, start } from './driver.ts';
 
 /** The options of a driver as data, so that another process can create the same driver. */
 export interface AgentRigOptions extends Omit<AgentDriverOptions, 'hosts'> {

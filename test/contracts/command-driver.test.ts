@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { present } from '../../src/base/assert.ts';
+
+import { present } from '../../src/base/errors.ts';
 import { Spawner } from '../../src/drivers/spawner.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from, gone } from './driver-command-rig.ts';

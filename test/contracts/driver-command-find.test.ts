@@ -1,13 +1,13 @@
 // G2: commands of a killed engine are found again, counted as finished, or cleaned up.
 
-import { spawn, spawnSync } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { bootId } from '../../src/sys/process-table.ts';
+
 import type { Effect } from '../../src/ir/effect.ts';
+import { bootId } from '../../src/sys/process.ts';
 import { appears, CommandRig, from } from './driver-command-rig.ts';
 import { start } from './driver.ts';
 

@@ -2,22 +2,21 @@
 //
 // Scripts signal by creating files in their folder, and block by reading a pipe: nothing here waits for time.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isErrno } from '../../src/sys/errno.ts';
-import { commandDriver } from '../../src/drivers/command/command-driver.ts';
-import type { CommandDriverOptions } from '../../src/drivers/command/command-driver.ts';
+
+import { commandDriver, type CommandDriverOptions } from '../../src/drivers/command/command-driver.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';
 import type { Capture } from '../../src/ir/output.ts';
 import type { FilledText } from '../../src/ir/text.ts';
-import { find, start } from './driver.ts';
-import type { DriverRig } from './driver.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
+import { isErrno } from '../../src/sys/errors.ts';
+import { type DriverRig, find, start } from './driver.ts';
 
 type Wish = Partial<CommandSpec<FilledText>> & { step?: string; attempt?: number; variables?: Effect['variables'] };
 
@@ -98,7 +97,7 @@ export class CommandRig implements DriverRig {
   }
 
   stepFile(effect: Effect, name: string): string {
-    return join(this.runFolder, 'steps', effect.step, String(effect.attempt), name);
+    return join(this.runFolder, 'steps', `${effect.step}.${effect.attempt}.${name}`);
   }
 
   /** A script that creates the file `NAME` and then blocks until somebody writes to the pipe `NAME.pipe`. */

@@ -4,6 +4,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import type { Outcome } from '../../src/ir/effect.ts';
 import { CommandRig, from } from './driver-command-rig.ts';
 
 let rig: CommandRig;
@@ -111,7 +113,7 @@ describe('long scripts', () => {
     const script = long('echo $0 $#; exit 3');
     expect(script.length).toBeGreaterThan(200_000);
     const effect = rig.command(script, { captures: [from('stdout')] });
-    const outcome = await new Promise<unknown>((resolve) => rig.driver.start(effect, resolve));
+    const outcome = await new Promise<Outcome>((resolve) => rig.driver.start(effect, resolve));
     expect(outcome).toMatchObject({ failure: { code: 3, outputs: { stdout: 'sh 0' } } });
     expect(readFileSync(rig.stepFile(effect, 'script'), 'utf8')).toBe(script);
   });
@@ -132,10 +134,10 @@ describe('another shell', () => {
   test('is killed without recording a wrong exit code', async () => {
     await using bash = disposable(new CommandRig({ shell: 'bash' }));
     const effect = bash.rig.command('kill -TERM $$; sleep 100');
-    const outcome = await new Promise<unknown>((resolve) => bash.rig.driver.start(effect, resolve));
+    const outcome = await new Promise<Outcome>((resolve) => bash.rig.driver.start(effect, resolve));
     expect(outcome).toMatchObject({ failure: { kind: 'signal', code: 143 } });
     bash.rig.nextLife();
-    expect(await bash.rig.find(effect)).toEqual(outcome);
+    expect(await bash.rig.find(effect)).toMatchObject(outcome);
   });
 
   test('may be anything that accepts -c', async () => {
@@ -255,6 +257,11 @@ describe('texts with parts in files', () => {
     expect(await rig.printed('printf %s "$A"', { env: { A: [{ file, quote: [] }] } })).toBe(value);
   });
 
+  test('may be in the folder of a step, as version 0.1.0-alpha stored them', async () => {
+    const file = kept('old', 'steps/a/1/outputs');
+    expect(await rig.printed(['printf %s ', { file, quote: [{ kind: 'bare' }] }])).toBe('old');
+  });
+
   test('may be large', async () => {
     const file = kept('x'.repeat(3_000_000));
     expect(await rig.printed(['printf %s ', { file, quote: [{ kind: 'bare' }] }, ' | wc -c'])).toBe('3000000');
@@ -262,21 +269,23 @@ describe('texts with parts in files', () => {
 
   test.for([
     '../secret',
-    'steps/a/1/outputs/../../../../../secret',
-    'steps/a/1/outputs/link',
+    'steps/a.1.outputs/../../../secret',
+    'steps/a.1.outputs/link',
+    'steps/link.1.outputs/secret',
     'steps/link/1/outputs/secret',
-    'steps/a/1/stdout',
+    'steps/a.1.stdout',
     'journal.jsonl',
   ])('are read only from stored outputs of the run: %s', async (file) => {
     kept('mine');
     const secret = join(rig.runFolder, '../secret');
     writeFileSync(secret, 'secret');
     writeFileSync(join(rig.runFolder, 'journal.jsonl'), 'secret');
-    writeFileSync(join(rig.runFolder, 'steps/a/1/stdout'), 'secret');
-    symlinkSync(secret, join(rig.runFolder, 'steps/a/1/outputs/link'));
+    writeFileSync(join(rig.runFolder, 'steps/a.1.stdout'), 'secret');
+    symlinkSync(secret, join(rig.runFolder, 'steps/a.1.outputs/link'));
     mkdirSync(join(rig.runFolder, '../elsewhere/1/outputs'), { recursive: true });
     writeFileSync(join(rig.runFolder, '../elsewhere/1/outputs/secret'), 'secret');
     symlinkSync(join(rig.runFolder, '../elsewhere'), join(rig.runFolder, 'steps/link'));
+    symlinkSync(join(rig.runFolder, '../elsewhere/1/outputs'), join(rig.runFolder, 'steps/link.1.outputs'));
     expect(await rig.run(['echo ', { file, quote: [] }, ' > said'])).toMatchObject({
       failure: {
         kind: 'not-started',
@@ -306,13 +315,13 @@ test('the files of a step are private to its user, and the command keeps the uma
   for (const name of ['stdout', 'stderr', 'status', 'outputs/stdout']) {
     expect([name, mode(rig.stepFile(effect, name))]).toEqual([name, '600']);
   }
-  for (const name of ['', '..', '../..', 'outputs']) {
-    expect([name, mode(rig.stepFile(effect, name))]).toEqual([name, '700']);
+  for (const name of ['.', '..']) {
+    expect([name, mode(join(rig.stepFile(effect, 'outputs'), name))]).toEqual([name, '700']);
   }
   expect(mode(rig.path('made'))).toBe((0o666 & ~process.umask()).toString(8));
 });
 
-test('a step id that is too long for a file name still has its own folder', async () => {
+test('a step id that is too long for a file name still has its own files', async () => {
   const long = 'x'.repeat(300);
   for (const step of [`${long}.a`, `${long}.b`, '../../evil', 'a/b', 'a_b']) {
     expect(await rig.printed('echo "$MEOW_STEP"', { step })).toBe(step);
@@ -321,10 +330,10 @@ test('a step id that is too long for a file name still has its own folder', asyn
 });
 
 /** A stored output of an earlier step, as a text refers to it. */
-function kept(value: string): string {
-  mkdirSync(join(rig.runFolder, 'steps/a/1/outputs'), { recursive: true });
-  writeFileSync(join(rig.runFolder, 'steps/a/1/outputs/value'), value);
-  return 'steps/a/1/outputs/value';
+function kept(value: string, folder = 'steps/a.1.outputs'): string {
+  mkdirSync(join(rig.runFolder, folder), { recursive: true });
+  writeFileSync(join(rig.runFolder, folder, 'value'), value);
+  return `${folder}/value`;
 }
 
 function disposable(made: CommandRig): { readonly rig: CommandRig } & AsyncDisposable {
@@ -339,7 +348,7 @@ async function asInPlainShell(of: CommandRig, script: string): Promise<void> {
   });
   if (existsSync(of.path('f'))) execFileSync('rm', [of.path('f')]);
   const effect = of.command(script);
-  const outcome = await new Promise<unknown>((resolve) => of.driver.start(effect, resolve));
+  const outcome = await new Promise<Outcome>((resolve) => of.driver.start(effect, resolve));
   const status = plain.status ?? -1;
   if (status === 0) expect(outcome).toMatchObject({ kind: 'success', outputs: { exit_code: 0, outcome: 'true' } });
   else expect(outcome).toMatchObject({ kind: 'failure', failure: { code: status, outputs: { exit_code: status } } });
@@ -349,6 +358,6 @@ async function asInPlainShell(of: CommandRig, script: string): Promise<void> {
   // Another engine would find the same.
   if (existsSync(of.stepFile(effect, 'status'))) {
     of.nextLife();
-    expect(await of.find(effect)).toEqual(outcome);
+    expect(await of.find(effect)).toMatchObject(outcome);
   }
 }

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { allByPs, allProcesses } from '../../src/sys/process-table.ts';
+
+import { allByPs, allProcesses, markersAround, markersAroundByPs } from '../../src/sys/process.ts';
 import { appears, CommandRig, gone, hasEnded } from './driver-command-rig.ts';
 import { start } from './driver.ts';
 
@@ -173,10 +174,14 @@ test.runIf(process.platform === 'linux')('ps lists the same processes as /proc',
   const effect = rig.effect('holds');
   const outcome = start(rig, effect);
   await rig.begun(effect);
+  const own = `${rig.runId}.m:${effect.id}`;
   const pick = (entries: ReturnType<typeof allByPs>) =>
-    entries.filter(({ marker }) => marker === `${rig.runId}.m:${effect.id}`).map(({ pid, group }) => ({ pid, group }));
+    entries.filter(({ marker }) => marker === own).map(({ pid, group }) => ({ pid, group }));
   expect(pick(allByPs())).toEqual(pick(allProcesses()));
   expect(pick(allByPs())).toHaveLength(1);
+  const [{ pid } = { pid: 0 }] = pick(allByPs());
+  expect(markersAround(pid)[0]).toBe(own);
+  expect(markersAroundByPs(pid)).toEqual(markersAround(pid));
   await rig.release(effect);
   await outcome;
 });

@@ -2,6 +2,7 @@
 // is put into a rig that can restart the engine and control the world behind the driver.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 
@@ -138,9 +139,9 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       const effect = rig.effect('fails');
       const first = await start(rig, effect);
       rig.nextLife();
-      expect(await find(rig, effect)).toEqual(first);
+      expect(await find(rig, effect)).toMatchObject(first);
       rig.nextLife();
-      expect(await find(rig, effect)).toEqual(first);
+      expect(await find(rig, effect)).toMatchObject(first);
       expect(rig.timesBegun(effect)).toBe(1);
     });
 

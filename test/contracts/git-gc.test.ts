@@ -3,8 +3,8 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findRemains, removeRemains } from '../../src/drivers/git/gc.ts';
-import type { GcQuestion } from '../../src/drivers/git/gc-plan.ts';
+
+import { findRemains, type GcQuestion, removeRemains } from '../../src/drivers/git/gc.ts';
 import { GitRig, value } from './git-rig.ts';
 
 const ENDED: GcQuestion = { standing: () => 'ended', isForced: () => false };
@@ -25,7 +25,7 @@ describe('the remains of a run', () => {
     const [remains] = value(await findRemains(repository));
     expect(remains).toEqual({
       run: 'wf-1',
-      worktree: { path: worktree.path, isThere: true, isLocked: false, changed: [] },
+      worktree: { path: worktree.path, isLocked: false, changed: [] },
       branch: 'meow/run-wf-1',
       ownCommits: 0,
       refs: ['refs/meow/wf-1/now', 'refs/meow/wf-1/pre_run', 'refs/meow/wf-1/undone-1'],

@@ -3,10 +3,8 @@
 import { appendFileSync, chmodSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { below, oneOf } from '../simulation/random.ts';
-import type { Random } from '../simulation/random.ts';
-import { picture } from './git-rig.ts';
-import type { GitRig, Picture } from './git-rig.ts';
+import { below, oneOf, type Random } from '../simulation/random.ts';
+import { type GitRig, picture, type Picture } from './git-rig.ts';
 
 /** One character per byte: some are not valid UTF-8. */
 const NAMES: readonly string[] = [

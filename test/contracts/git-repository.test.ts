@@ -68,14 +68,15 @@ describe('a repository', () => {
     const worktree = value(await repository.addWorktree(rig.request(repository)));
     const tree = 'trees/wf-1';
     const then = picture(join(rig.base, tree));
-    expect(value(await worktree.snapshot('pre_run'))).toMatchObject({ head: repository.head, branch: 'meow/run-wf-1' });
+    const start = value(await worktree.snapshot('pre_run'));
+    expect(start).toMatchObject({ head: repository.head, branch: 'meow/run-wf-1' });
     writeFileSync(join(rig.base, tree, 'dir/c.txt'), 'changed');
     writeFileSync(join(rig.base, tree, 'new'), 'new');
     rig.git(tree, 'add', '-A');
     rig.git(tree, 'commit', '--quiet', '-m', 'work');
-    value(await worktree.restore(rig.restoreTo('pre_run', 'r1')));
+    value(await worktree.restore(rig.restoreTo(start, 'r1')));
     expect(picture(join(rig.base, tree))).toEqual(then);
-    expect(value(await worktree.status()).paths).toEqual([]);
+    expect(value(await worktree.status(start)).paths).toEqual([]);
     expect(rig.userPicture()).toEqual(user);
   });
 
@@ -213,7 +214,10 @@ describe('a worktree', () => {
       breaking();
       const again = value(await repository.addWorktree(request));
       expect(picture(again.path), `case ${at}`).toEqual(whole);
-      expect(value(await again.status()), `case ${at}`).toMatchObject({ branch: 'meow/run-wf-1', paths: [] });
+      expect(value(await again.status(rig.commit('user', again.base))), `case ${at}`).toMatchObject({
+        branch: 'meow/run-wf-1',
+        paths: [],
+      });
       expect(existsSync(join(gitDir, 'locked'))).toBe(false);
     }
   });

@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IS_WHOLE } from '../rig/crash-sweep.ts';
 import { randomFrom } from '../simulation/random.ts';
-import { Agent, expected, see, withoutUnseen } from './git-play.ts';
-import type { Sight } from './git-play.ts';
-import { GitRig, picture, value } from './git-rig.ts';
-import type { Picture } from './git-rig.ts';
+import { Agent, expected, see, type Sight, withoutUnseen } from './git-play.ts';
+import { GitRig, picture, type Picture, value } from './git-rig.ts';
 
 const SEEDS = Number(process.env['MEOW_GIT_SEEDS'] ?? (IS_WHOLE ? '16' : '6'));
 const FIRST = Number(process.env['MEOW_GIT_FIRST'] ?? '1');

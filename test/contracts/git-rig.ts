@@ -5,6 +5,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,14 +14,16 @@ import {
   realpathSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
-import { lstatSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Result } from '../../src/base/result.ts';
-import type { GitProblem } from '../../src/drivers/git/git-error.ts';
+
+import type { Result } from '../../src/base/errors.ts';
+import type { GitProblem } from '../../src/drivers/git/git.ts';
 import { Repository } from '../../src/drivers/git/repository.ts';
 import type { RestoreRequest } from '../../src/drivers/git/restore.ts';
+import type { Snapshot } from '../../src/drivers/git/snapshot.ts';
 import type { Worktree } from '../../src/drivers/git/worktree.ts';
 
 /** Path, one character per byte → its contents. */
@@ -113,10 +116,25 @@ export class GitRig implements AsyncDisposable {
     };
   }
 
-  restoreTo(to: string, id: string, more: Partial<RestoreRequest> = {}): RestoreRequest {
+  /** As the journal knows it, of the run wf-1 in the user's repository. */
+  snapshot(name: string): Snapshot {
+    const record = join(this.user, '.git/meow/wf-1/snapshots', `${name}.json`);
+    const { commit, tree, head, branch } = JSON.parse(readFileSync(record, 'utf8')) as Snapshot;
+    return { name, commit, tree, head, branch };
+  }
+
+  /** A commit as if it were a snapshot. */
+  commit(folder: string, commit: string): Snapshot {
+    const tree = this.git(folder, 'rev-parse', `${commit}^{tree}`).trim();
+    return { name: 'none', commit, tree, head: commit, branch: null };
+  }
+
+  restoreTo(name: string | Snapshot, id: string, more: Partial<RestoreRequest> = {}): RestoreRequest {
+    const to = typeof name === 'string' ? this.snapshot(name) : name;
     return {
       id,
       to,
+      start: to,
       protectedBranches: ['main', 'release/*'],
       lastCommit: null,
       before: join(this.base, 'before.patch'),

@@ -1,6 +1,7 @@
 // Headless agents across restarts of the engine: the next engine finds what the previous one started.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Progress } from '../../src/ir/effect.ts';
 import { failedWith, SUCCESS } from './agent-rig.ts';
 import { appears } from './driver-command-rig.ts';

@@ -1,8 +1,9 @@
 // Headless agents: each prompt is a turn in their session.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Outcome, Progress } from '../../src/ir/effect.ts';
 import { expected, failedWith, RUN_ENDS, SUCCESS, TIME_UP } from './agent-rig.ts';
 import { appears, gone } from './driver-command-rig.ts';
@@ -151,7 +152,7 @@ describe('a prompt', () => {
     const expects = [expected('title'), { ...expected('extra'), required: false }, expected('count', 'number')];
     const effect = rig.prompting('worker', 'init; result hm', { expects });
     await rig.start(effect);
-    const again = readFileSync(rig.turnFile(effect, 'ask-2/prompt'), 'utf8');
+    const again = readFileSync(rig.turnFile(effect, 'ask-2.prompt'), 'utf8');
     expect(again).toContain('title, count must be');
     expect(again).toMatch(/\n {2}meow done --output title=<string> --output extra=<string> --output count=<number>$/);
   });
@@ -270,8 +271,8 @@ describe('an agent that gets a reminder', () => {
 
   test('gets it once, even if an engine died just before sending it', async () => {
     const effect = rig.prompting('worker', '', { expects: [expected('title')] });
-    mkdirSync(rig.turnFile(effect, 'ask-2'), { recursive: true });
-    writeFileSync(rig.turnFile(effect, 'ask-2/turn.json'), '{"kind":"resume","from":"s","session":"s","before":null}');
+    mkdirSync(dirname(rig.turnFile(effect, 'ask-2.prompt')), { recursive: true });
+    writeFileSync(rig.turnFile(effect, 'ask-2.prompt'), '');
     expect(await rig.start(effect)).toMatchObject(failedWith('output-missing'));
     expect(rig.lines('count')).toEqual(['4']);
   });

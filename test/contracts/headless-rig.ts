@@ -3,12 +3,12 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ok } from '../../src/base/result.ts';
-import { agentDriver } from '../../src/drivers/agent/driver.ts';
-import type { AgentsDriver } from '../../src/drivers/agent/driver.ts';
+
+import { ok } from '../../src/base/errors.ts';
+import { agentDriver, type AgentsDriver } from '../../src/drivers/agent/driver.ts';
 import { headlessHost } from '../../src/drivers/agent/headless/host.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/sessions.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
-import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
 import type { Adapter } from '../../src/ir/adapter.ts';
 import type { Effect, EffectSpec, Outcome, Progress, PromptSpec, SpawnSpec } from '../../src/ir/effect.ts';
 import type { FilledText } from '../../src/ir/text.ts';

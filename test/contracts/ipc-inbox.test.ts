@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import type { EngineAddress } from '../../src/ipc/client.ts';
-import { ask as askRun, leaveMessage } from '../../src/ipc/client.ts';
-import { isOver } from '../../src/stores/peek.ts';
+
+import { ask as askRun, type EngineAddress, leaveMessage } from '../../src/ipc/client.ts';
 import { Inbox } from '../../src/ipc/inbox.ts';
+import { isOver } from '../../src/stores/peek.ts';
 import { until } from '../rig/rig.ts';
 import { IpcRig } from './ipc-rig.ts';
 
@@ -131,7 +131,7 @@ test('if an engine dies while a client waits, the next engine answers', async ()
   await until(() => rig.inbox().length === 1, 'the question to be left in the inbox');
   rig.open();
   await until(() => asked(rig) === 2, 'the question, to the next engine');
-  await rig.ask({ type: 'approval', gate_id: 'g', approved: true });
+  await rig.ask(rig.proven({ type: 'approval', gate_id: 'g', approved: true }));
   expect(await answer).toMatchObject({ kind: 'gate-decided', approved: true });
 });
 

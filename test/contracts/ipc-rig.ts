@@ -1,17 +1,17 @@
 // The endpoint of a run in its own folder, for a run that only makes decisions.
 
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
-import type { Socket } from 'node:net';
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ok } from '../../src/base/result.ts';
-import { systemClock } from '../../src/sys/clock.ts';
-import type { Address } from '../../src/ipc/address.ts';
-import { addressOf } from '../../src/ipc/address.ts';
+
+import { ok } from '../../src/base/errors.ts';
+import { type Address, addressOf } from '../../src/ipc/address.ts';
+import { proofChecks } from '../../src/ipc/decision-proof.ts';
 import { RunEndpoint } from '../../src/ipc/run-endpoint.ts';
-import type { FakeRun } from '../kernel-rig/fake-run.ts';
-import { fakeRun } from '../kernel-rig/fake-run.ts';
+import { systemClock } from '../../src/sys/clock.ts';
+import { fakeRun, type FakeRun } from '../kernel-rig/fake-run.ts';
+import { decisionKey, type Provable, proven } from '../rig/decision.ts';
 
 export class IpcRig implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), 'meow-ipc-')));
@@ -41,6 +41,7 @@ export class IpcRig implements AsyncDisposable {
       promptText: ({ prompt }) => ok(JSON.stringify(prompt)),
       hasAccepted: () => true,
       note: (line) => this.notes.push(line),
+      proofs: proofChecks({ MEOW_DECISION_KEY: join(this.base, 'decision.key') }, join(this.base, 'allowed_signers')),
     });
     run.watch((records, state) => endpoint.observe(records, state));
     endpoint.open();
@@ -50,6 +51,12 @@ export class IpcRig implements AsyncDisposable {
   async close(): Promise<void> {
     await this.#endpoint?.close();
     this.#endpoint = null;
+  }
+
+  /** With the proof of a person. */
+  proven(message: Provable, asking = 1): object {
+    const { mark = '' } = this.run.state.request ?? {};
+    return proven(message, { run: this.run.id, mark, asking, key: decisionKey(join(this.base, 'decision.key')) });
   }
 
   connect(): Talk {

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Json, JsonMap } from '../../src/base/json.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
 import { appears, gone } from './driver-command-rig.ts';

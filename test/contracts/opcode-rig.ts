@@ -1,25 +1,25 @@
 // Validators under test: a temporary run with a worktree and a run directory, and real commands. Scripts signal by
 // creating files in the worktree, and block by reading a pipe: nothing here waits for time.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isErrno } from '../../src/sys/errno.ts';
-import { ok } from '../../src/base/result.ts';
+
+import { ok } from '../../src/base/errors.ts';
 import { limitedCommands } from '../../src/drivers/command/limited-commands.ts';
 import type { ConductorSettings, Visit, Workspace } from '../../src/drivers/conductor/context.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
 import type { Driver } from '../../src/engine/ports.ts';
+import type { CommandValidator, Mechanical, ScriptValidator, Validator } from '../../src/ir/conductor.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
-import type { CommandValidator, Mechanical, ScriptValidator, Validator } from '../../src/ir/conducted.ts';
 import type { Outputs } from '../../src/ir/output.ts';
-import type { RunValidation } from '../../src/languages/conductor/opcodes.ts';
+import type { RunValidation } from '../../src/languages/conductor/syntax.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
+import { isErrno } from '../../src/sys/errors.ts';
 import { gone } from './driver-command-rig.ts';
-import { Visits } from './opcode-visit.ts';
-import type { VisitRequest } from './opcode-visit.ts';
+import { type VisitRequest, Visits } from './opcode-visit.ts';
 
 export interface OpcodeRigOptions {
   readonly settings?: Partial<ConductorSettings>;
@@ -57,7 +57,7 @@ export class OpcodeRig {
         run: this.#run,
         runDir: this.runDir,
         runDirName: `.meow/run/${this.runId}`,
-        workspace: workspace ?? { open: () => Promise.resolve(ok({ folder: this.worktree, git: null })) },
+        workspace: workspace ?? { open: () => Promise.resolve(ok({ folder: this.worktree, git: null, start: null })) },
         history: () => this.history,
         settings: { allowedEntrypoints: [], protectedBranches: [], ...settings },
       },

@@ -4,8 +4,7 @@ import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appears } from './driver-command-rig.ts';
-import { builtin, OpcodeRig, outputsOf, put, recordOf, recordsOf } from './opcode-rig.ts';
-import type { Recorded } from './opcode-rig.ts';
+import { builtin, OpcodeRig, outputsOf, put, type Recorded, recordOf, recordsOf } from './opcode-rig.ts';
 
 let rig: OpcodeRig;
 beforeEach(() => {
@@ -114,6 +113,16 @@ describe('artifacts', () => {
       expect(existsSync(join(rig.worktree, 'ran'))).toBe(false);
     },
   );
+
+  test('of a pattern whose folder is a link out of the tree are refused', async () => {
+    put(join(rig.root, 'outside/secret'), 's');
+    const before = await run('ln -s ../outside out', ['out/*']);
+    expect(before.message).toContain('the artifact out/* is refused: out is a link out of the tree');
+    const record = await run('echo ran > ran', ['./out/**/s*']);
+    expect(record).toMatchObject({ outcome: 'error', exit_code: null });
+    expect(record.message).toContain('out is a link out of the tree');
+    expect(existsSync(join(rig.worktree, 'ran'))).toBe(false);
+  });
 
   test('that are links out of the tree are refused', async () => {
     put(join(rig.root, 'secret'), 's');

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appears } from './driver-command-rig.ts';
-import { OpcodeRig, put, recordOf, scriptValidator } from './opcode-rig.ts';
-import type { Recorded } from './opcode-rig.ts';
+import { OpcodeRig, put, type Recorded, recordOf, scriptValidator } from './opcode-rig.ts';
 
 let rig: OpcodeRig;
 beforeEach(() => {

@@ -1,24 +1,21 @@
 // A visit of one step of a Conductor workflow under test: its lowered blocks, the kernel and the engine, a journal in
 // memory, and real drivers. An engine dies by never hearing from its journal again; the next one uses the same journal.
 
-import { Bug } from '../../src/base/assert.ts';
 import { recordOf } from '../../src/app/conductor-run.ts';
+import { Bug } from '../../src/base/errors.ts';
 import type { ConductorContext } from '../../src/drivers/conductor/context.ts';
 import { gitDriver } from '../../src/drivers/conductor/git-driver.ts';
 import { inspectDriver } from '../../src/drivers/conductor/inspect-driver.ts';
-import { Engine } from '../../src/engine/loop.ts';
-import type { RunSession } from '../../src/engine/loop.ts';
+import { Engine, type RunSession } from '../../src/engine/loop.ts';
 import type { Clock, Driver, Drivers, Journal } from '../../src/engine/ports.ts';
 import { checkProgram } from '../../src/ir/check.ts';
-import { success } from '../../src/ir/effect.ts';
-import type { Effect, Outcome, Progress } from '../../src/ir/effect.ts';
-import type { Program } from '../../src/ir/program.ts';
-import { DEFAULT_LIMITS, UNLIMITED } from '../../src/ir/program.ts';
+import { type Effect, type Outcome, type Progress, success } from '../../src/ir/effect.ts';
+import { DEFAULT_LIMITS, type Program, UNLIMITED } from '../../src/ir/program.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { Input } from '../../src/kernel/input.ts';
 import type { RunState } from '../../src/kernel/state.ts';
 import { lowerVisit } from '../../src/languages/conductor/lower.ts';
-import type { OpcodeSpec } from '../../src/languages/conductor/opcodes.ts';
+import type { OpcodeSpec } from '../../src/languages/conductor/syntax.ts';
 
 export interface VisitRequest {
   /** For example `check#2`. */

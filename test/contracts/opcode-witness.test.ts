@@ -3,8 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import { workspaceFor } from '../../src/drivers/conductor/workspace.ts';
-import type { Witness } from '../../src/ir/conducted.ts';
+import type { Witness } from '../../src/ir/conductor.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
 import { appears } from './driver-command-rig.ts';
 import { GitRig } from './git-rig.ts';
@@ -126,7 +127,10 @@ describe('in a worktree', () => {
     });
 
     const report = `{"suite_id":"s","cases":[],"summary":{},"proposed_goldens":["g.png"]}`;
-    const proposing = { ...builtin('tests', `echo '${report}' > report.json; rm .git`), artifacts: ['report.json'] };
+    const proposing = {
+      ...builtin('tests', `echo '${report}' > report.json; rm -rf "$(git rev-parse --git-common-dir)/objects"`),
+      artifacts: ['report.json'],
+    };
     const unseen = await run(one, [proposing]);
     expect(unseen).toMatchObject({ failure: { kind: 'refused', outputs: { proposed_goldens: ['g.png'] } } });
   });

@@ -1,25 +1,23 @@
 // Opcodes under test that need a repository and agents: both are real. An agent is a shell that runs a script of the
 // test and stores its prompts. The history of the run is what the test defines, plus what has been performed since.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+import { err, ok } from '../../src/base/errors.ts';
 import type { Json, JsonMap } from '../../src/base/json.ts';
-import { err, ok } from '../../src/base/result.ts';
-import { limitedCommands } from '../../src/drivers/command/limited-commands.ts';
-import type { DriverContext } from '../../src/drivers/environment.ts';
-import type { Visit, VisitKind, Workspace } from '../../src/drivers/conductor/context.ts';
-import { workspaceFor, worktreePath } from '../../src/drivers/conductor/workspace.ts';
-import type { WorkspaceRequest } from '../../src/drivers/conductor/workspace.ts';
-import { processesOfRun } from '../../src/drivers/environment.ts';
-import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/sessions.ts';
 import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
+import { limitedCommands } from '../../src/drivers/command/limited-commands.ts';
+import type { Visit, VisitKind, Workspace } from '../../src/drivers/conductor/context.ts';
+import { workspaceFor, type WorkspaceRequest, worktreePath } from '../../src/drivers/conductor/workspace.ts';
+import { type DriverContext, processesOfRun } from '../../src/drivers/environment.ts';
 import type { Answer, Driver } from '../../src/engine/ports.ts';
+import { type AgentRequest, OUTCOME_OF, type Policy, type PromptText } from '../../src/ir/conductor.ts';
 import type { Outcome, Progress } from '../../src/ir/effect.ts';
-import type { AgentRequest, Policy, PromptText } from '../../src/ir/conducted.ts';
-import { OUTCOME_OF } from '../../src/ir/conducted.ts';
 import { NO_RESTRICTIONS } from '../../src/ir/policy.ts';
-import type { Evaluate, OpcodeSpec, RunAgent } from '../../src/languages/conductor/opcodes.ts';
+import type { Evaluate, OpcodeSpec, RunAgent } from '../../src/languages/conductor/syntax.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { GitRig } from './git-rig.ts';
 import { Visits } from './opcode-visit.ts';
 import { FUNCTIONS, shellAdapter, withHoles } from './turn-rig.ts';

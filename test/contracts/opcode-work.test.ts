@@ -3,7 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Policy } from '../../src/ir/conducted.ts';
+
+import type { Policy } from '../../src/ir/conductor.ts';
 import { appears, gone } from './driver-command-rig.ts';
 import { answering, failureOf, prompt, successOf, WorkRig } from './opcode-work-rig.ts';
 

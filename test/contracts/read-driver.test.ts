@@ -1,14 +1,15 @@
 // Lists from files.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import { readDriver } from '../../src/drivers/read-driver.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome, ReadSpec } from '../../src/ir/effect.ts';
 import type { FilledText } from '../../src/ir/text.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 
 let root: string;
 let driver: Driver;

@@ -1,12 +1,10 @@
 // The simulator's processes fulfil the same contract as the driver of real commands, so proofs with them apply to it.
 
 import type { Driver } from '../../src/engine/ports.ts';
-import type { Effect } from '../../src/ir/effect.ts';
-import { success } from '../../src/ir/effect.ts';
+import { type Effect, success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
 import { Processes } from '../simulation/processes.ts';
-import type { DriverRig } from './driver.ts';
-import { driverContract } from './driver.ts';
+import { driverContract, type DriverRig } from './driver.ts';
 
 driverContract('the simulated driver', async () => new SimulatedRig());
 

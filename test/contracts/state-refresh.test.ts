@@ -5,22 +5,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
 import { Adapters } from '../../src/app/adapters.ts';
+import { startSession } from '../../src/app/run-session.ts';
 import { readRun } from '../../src/app/runs.ts';
 import { StateRefresh } from '../../src/app/state-refresh.ts';
-import { startSession } from '../../src/app/run-session.ts';
+import { present } from '../../src/base/errors.ts';
 import { fold } from '../../src/engine/loop.ts';
+import { UNLIMITED } from '../../src/ir/program.ts';
+import { initialState } from '../../src/kernel/state.ts';
 import { DEFAULT_CONFIG } from '../../src/languages/config.ts';
 import { compileMeow } from '../../src/languages/meow/compile.ts';
-import { initialState } from '../../src/kernel/state.ts';
-import { present } from '../../src/base/assert.ts';
+import { DiskFailure } from '../../src/stores/errors.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
 import { fileStore } from '../../src/stores/files.ts';
-import { DiskFailure } from '../../src/stores/disk-failure.ts';
 import { StateYaml } from '../../src/view/state-yaml.ts';
 import { fakeRun } from '../kernel-rig/fake-run.ts';
 import { aProgram } from './store-samples.ts';
-import { UNLIMITED } from '../../src/ir/program.ts';
 
 let folder: string;
 beforeEach(() => {

@@ -23,17 +23,16 @@ import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { crc32 } from 'node:zlib';
-
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { JournalEvent, Store } from '../../src/engine/ports.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
+import { DiskFailure } from '../../src/stores/errors.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
 import { fileStore } from '../../src/stores/files.ts';
-import { stateFile } from '../../src/stores/state-file.ts';
-import { DiskFailure } from '../../src/stores/disk-failure.ts';
-import { begin, refusalOf } from './store.ts';
+import { stateFile } from '../../src/sys/files.ts';
 import { aProgram, aRecord } from './store-samples.ts';
+import { begin, refusalOf } from './store.ts';
 
 const HOLDER = fileURLToPath(new URL('./store-holder.ts', import.meta.url));
 

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 
-import { present } from '../../src/base/assert.ts';
+import { present } from '../../src/base/errors.ts';
 import { fileStore } from '../../src/stores/files.ts';
 import { aProgram, aRecord } from './store-samples.ts';
 

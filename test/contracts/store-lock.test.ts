@@ -7,8 +7,8 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { isHolderAlive, readLockHolder, takeLock } from '../../src/stores/lock.ts';
 import type { Lock, LockAnswer, LockHolder } from '../../src/stores/lock.ts';
+import { isHolderAlive, readLockHolder, takeLock } from '../../src/stores/lock.ts';
 
 let folder: string;
 let path: string;

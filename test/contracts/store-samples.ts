@@ -1,8 +1,7 @@
 // A program and records for tests of stores: their contents do not matter to a store.
 
 import { success } from '../../src/ir/effect.ts';
-import type { Program } from '../../src/ir/program.ts';
-import { DEFAULT_LIMITS } from '../../src/ir/program.ts';
+import { DEFAULT_LIMITS, type Program } from '../../src/ir/program.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 
 export function aProgram(): Program {

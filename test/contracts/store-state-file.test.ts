@@ -3,10 +3,9 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { stateFile } from '../../src/stores/state-file.ts';
+import { stateFile } from '../../src/sys/files.ts';
 import { refusalOf } from './store.ts';
 
 let folder: string;

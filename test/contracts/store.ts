@@ -2,8 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { Bug } from '../../src/base/assert.ts';
-import { UsageError } from '../../src/base/usage-error.ts';
+import { Bug, UsageError } from '../../src/base/errors.ts';
 import type { JournalEvent, RunFiles, Store } from '../../src/engine/ports.ts';
 import { success } from '../../src/ir/effect.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';

@@ -3,11 +3,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+
 import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import type { TerminalPane } from '../../src/drivers/agent/tmux/terminal-pane.ts';
 import type { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
-import { actor, givenTo, NEVER, TAKEN, onRig } from './terminal-rig.ts';
-import type { AdapterWish, TerminalRig } from './terminal-rig.ts';
+import { actor, type AdapterWish, givenTo, NEVER, onRig, TAKEN, type TerminalRig } from './terminal-rig.ts';
 
 interface Death {
   /** Before or after the Nth action on a pane. */
@@ -136,7 +136,8 @@ describe.each([
 
 test.concurrent.for(DEATHS)('a program that reads lines gets nothing twice if the engine dies $when act $at', (death) =>
   onRig(async (rig) => {
-    const command = 'while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; done';
+    const answer = 'case $line in *second*) echo heard ;; esac';
+    const command = `while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; ${answer}; done`;
     const adapter = { terminal: { command, startupMs: 50 } };
     const agent = await rig.started(adapter);
     await deliversWith(rig, death, adapter, agent);

@@ -1,12 +1,12 @@
-// Delivery of prompts into terminals: delivery/1 to delivery/6 with real programs, and host/2 and host/6.
+// Delivery of prompts into terminals: delivery/1 to delivery/7 with real programs, and host/2 and host/6.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+
 import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import { appears } from './driver-command-rig.ts';
-import { actedBy, actor, givenTo, NEVER, TAKEN, onRig } from './terminal-rig.ts';
-import type { TerminalRig } from './terminal-rig.ts';
+import { actedBy, actor, givenTo, NEVER, onRig, TAKEN, type TerminalRig } from './terminal-rig.ts';
 
 describe('a program that reads lines', () => {
   const READS = 'while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; echo "heard"; done';
@@ -23,11 +23,24 @@ describe('a program that reads lines', () => {
 
   test.concurrent('without echo also gets prompts', () =>
     onRig(async (rig) => {
-      const agent = await rig.started({
-        terminal: { command: `stty -echo; ${READS.replace('echo "heard"', ':')}`, startupMs: 50 },
-      });
+      const agent = await rig.started({ terminal: { command: `stty -echo; ${READS}`, startupMs: 50 } });
       expect(await rig.hand(agent, 'one#1', 'unseen')).toEqual(TAKEN);
       await appears(rig.path('got'), (text) => text === 'unseen\n');
+    }));
+
+  test.concurrent('and never answers does not count as having its prompt', () =>
+    onRig(async (rig) => {
+      for (const [name, command] of [
+        ['echoes', READS.replace('echo "heard"', ':')],
+        ['silent', `stty -echo; ${READS.replace('echo "heard"', ':')}`],
+        ['stopped', 'sleep 1000'],
+      ] as const) {
+        const agent = rig.begin(rig.host({ terminal: { command, startupMs: 50 } }), name);
+        expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
+        const handover = await rig.hand(agent, `${name}#1`, `prompt for ${name}`, 3_000);
+        expect(handover, name).toMatchObject({ kind: 'not-taken', delivery: 'draft-stuck' });
+        expect(agent.hasBegun(`${name}#1`)).toBe(false);
+      }
     }));
 
   test.concurrent('that starts slowly and discards earlier input gets nothing before it is ready', () =>
@@ -38,7 +51,7 @@ describe('a program that reads lines', () => {
         ['two', `sleep 0.3; echo wait; sleep 0.2; ${flush}; echo welcome`],
       ] as const) {
         const agent = rig.begin(rig.host({ terminal: { command: `${start}; ${READS}`, startupMs: 20 } }), name);
-        expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
+        expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
         expect(await rig.hand(agent, `${name}#1`, `prompt ${name}`)).toEqual(TAKEN);
         await appears(rig.path('got'), (text) => text.includes(`prompt ${name}\n`));
       }
@@ -99,7 +112,7 @@ describe.each([
     onRig(async (rig) => {
       const agent = await rig.started(actor(`${flags} --stubborn`));
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'half a thought');
-      const handover = await rig.hand(agent, 'one#1', 'work:300');
+      const handover = await rig.hand(agent, 'one#1', 'work:300', 5_000);
       expect(handover).toMatchObject({ kind: 'not-taken', delivery: 'draft-stuck' });
       expect(givenTo(rig)).toEqual([]);
     }));
@@ -127,19 +140,51 @@ describe.each([
       expect(givenTo(rig)).toEqual(['work:300']);
     }));
 
-  test.concurrent('that shows its input late does not get it again', () =>
+  test.concurrent.each([400, 4_000])('that shows its input %d ms late does not get it again', (ms) =>
     onRig(async (rig) => {
-      const agent = await rig.started(actor(`${flags} --late 400`));
+      const agent = await rig.started(actor(`${flags} --late ${ms}`));
+      expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
+      expect(givenTo(rig).map((text) => text.trimEnd())).toEqual(['work:300']);
+    }),
+  );
+
+  test.concurrent('that has discarded its first input gets its prompt again', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(`${flags} --discards 2500`));
       expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
       expect(givenTo(rig)).toEqual(['work:300']);
+    }));
+
+  test.concurrent('that asked for bracketed paste gets several lines as one prompt, typed or not', () =>
+    onRig(async (rig) => {
+      for (const method of ['literal', 'keys'] as const) {
+        const agent = rig.begin(rig.host(actor(flags, { injection: { method } })), method);
+        expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
+        expect(await rig.hand(agent, `${method}#1`, 'work:10\nand more')).toEqual(TAKEN);
+        expect(givenTo(rig, method)).toEqual(['work:10\nand more']);
+      }
+    }));
+
+  test.concurrent('that is stopped for longer than the acknowledge timeout gets its prompt once', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      const pid = Number(rig.asUser('list-panes', '-t', `=${agent.terminal}:`, '-F', '#{pane_pid}'));
+      process.kill(-pid, 'SIGSTOP');
+      const handed = rig.hand(agent, 'one#1', 'work:300');
+      // Longer than every wait before a key is repeated.
+      await pause(4_000);
+      process.kill(-pid, 'SIGCONT');
+      expect(await handed).toEqual(TAKEN);
+      expect(givenTo(rig).map((text) => text.trimEnd())).toEqual(['work:300']);
     }));
 
   test.concurrent('that works for long has prompts queued', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
-      expect(await rig.hand(agent, 'one#1', 'work:4000')).toEqual(TAKEN);
+      expect(await rig.hand(agent, 'one#1', 'until:released')).toEqual(TAKEN);
       expect(await rig.hand(agent, 'two#1', 'work:10')).toEqual({ ...TAKEN, delivery: 'queued' });
       expect(agent.hasBegun('two#1')).toBe(false);
+      writeFileSync(rig.path('released'), '');
       await appears(rig.path('worker.record'), () => givenTo(rig).length === 2);
     }));
 
@@ -198,6 +243,7 @@ describe.each([
       );
       rig.asUser('clear-history', '-t', `=${agent.terminal}:`);
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, 'x');
+      while (rig.asUser('capture-pane', '-p', '-t', `=${agent.terminal}:`).includes('not what')) await pause(20);
       const handover = await rig.hand(agent, 'one#1', 'work:10', 1_500);
       expect(handover).toMatchObject({ kind: 'not-taken', delivery: 'not-ready' });
     }));

@@ -2,11 +2,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+
 import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import type { Dialog } from '../../src/ir/effect.ts';
 import { appears } from './driver-command-rig.ts';
-import { actedBy, actor, atWork, givenTo, onRig, prompt } from './terminal-rig.ts';
-import type { TerminalRig } from './terminal-rig.ts';
+import { actedBy, actor, atWork, givenTo, onRig, prompt, type TerminalRig } from './terminal-rig.ts';
 
 async function asked(rig: TerminalRig): Promise<Dialog> {
   const { dialog } = await rig.notes.until(({ dialog }) => Boolean(dialog));
@@ -114,7 +114,7 @@ describe.each([
   ] as const)('is reported once at the start, and answered as a person decides (approved: %s)', ([approved, key]) =>
     onRig(async (rig) => {
       const agent = rig.begin(rig.host(actor(`--ticks ${ticks} --asks 'Do you want to proceed? now'`)));
-      const ready = agent.ready(10_000, rig.notes.note);
+      const ready = agent.ready(60_000, rig.notes.note);
       const dialog = await asked(rig);
       expect(dialog.text).toMatch(STAYS);
       await pause(2_500);

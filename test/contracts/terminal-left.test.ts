@@ -2,10 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+
 import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import { appears } from './driver-command-rig.ts';
-import { actedBy, actor, atWork, givenTo, onRig, TAKEN } from './terminal-rig.ts';
-import type { AdapterWish, TerminalRig } from './terminal-rig.ts';
+import { actedBy, actor, type AdapterWish, atWork, givenTo, onRig, TAKEN, type TerminalRig } from './terminal-rig.ts';
 
 /** After a restart, as the next attempt. */
 function takenUp(rig: TerminalRig, agent: HostedAgent, adapter: AdapterWish): HostedAgent {

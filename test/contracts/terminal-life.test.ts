@@ -4,18 +4,18 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+
 import { markEnded } from '../../src/drivers/agent/files.ts';
 import type { AgentHost, HostedAgent } from '../../src/drivers/agent/host.ts';
-import { MARKER } from '../../src/sys/process-table.ts';
 import type { Text } from '../../src/ir/text.ts';
+import { MARKER } from '../../src/sys/process.ts';
 import { appears } from './driver-command-rig.ts';
-import { actedBy, actor, PERMISSION, onRig } from './terminal-rig.ts';
-import type { AdapterWish, TerminalRig } from './terminal-rig.ts';
+import { actedBy, actor, type AdapterWish, onRig, PERMISSION, type TerminalRig } from './terminal-rig.ts';
 
 async function started(rig: TerminalRig, adapter: AdapterWish): Promise<{ agent: HostedAgent; host: AgentHost }> {
   const host = rig.host(adapter);
   const agent = rig.begin(host);
-  expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
+  expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
   return { agent, host };
 }
 
@@ -32,7 +32,7 @@ describe('a start', () => {
   test.concurrent('uses a session name that tmux accepts', () =>
     onRig(async (rig) => {
       const agent = rig.begin(rig.host(actor('')), 'team.1:lead');
-      expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
+      expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
       // An agent called team_1_lead is a different one.
       expect(agent.terminal).toMatch(new RegExp(`^meow-${rig.runId}-team_1_lead-[0-9a-f]{6}$`));
     }));
@@ -56,7 +56,7 @@ describe('a start', () => {
         const start = rig.makeStart(name, { session });
         const environment = { ...rig.environment, MEOW_AGENT: name, [MARKER]: start.marker };
         const agent = host.start({ start, environment, resumeSession, forks, args: '--more "of it"' });
-        expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
+        expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
         return agent;
       };
       const given = (name: string): unknown => actedBy(rig, name)[0]?.['args'];
@@ -94,13 +94,15 @@ describe('a start', () => {
   test.concurrent('of a program that exits immediately fails with its last lines', () =>
     onRig(async (rig) => {
       const agent = rig.begin(rig.host({ terminal: { command: 'echo no key >&2; exit 7', startupMs: 5_000 } }));
-      expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'gone' });
+      expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'gone' });
       expect(await agent.ended).toEqual({ status: 7, refusal: null, output: 'no key' });
     }));
 
   test.concurrent('of a program that shows something else fails with its screen', () =>
     onRig(async (rig) => {
-      const agent = rig.begin(rig.host(actor('--no-box', { ready: { patterns: ['^❯'], deadlineMs: 3_000 } })));
+      const command = 'echo I am not what you think.; exec sleep 1000';
+      const ready = { patterns: ['^❯'], deadlineMs: 10_000 };
+      const agent = rig.begin(rig.host({ terminal: { command, ready } }));
       expect(await agent.ready(60_000, rig.notes.note)).toEqual({
         kind: 'unready',
         reason: 'its screen ends with:\nI am not what you think.',
@@ -143,12 +145,12 @@ describe('a dialog at the start', () => {
 
   test.concurrent('is shown to a person, with advice, and does not count against the start-up time', () =>
     onRig(async (rig) => {
-      const wish = { ready: { patterns: ['^─{60}\\n❯'], deadlineMs: 3_000 }, dialogs: [TRUST] };
+      const wish = { ready: { patterns: ['^─{60}\\n❯'], deadlineMs: 15_000 }, dialogs: [TRUST] };
       const agent = rig.begin(rig.host(actor('--asks "Trust this folder?"', wish)));
       const ready = agent.ready(1_000, rig.notes.note);
       const { dialog } = await rig.notes.until(({ dialog }) => Boolean(dialog));
       expect(dialog?.text).toMatch(/^ Trust this folder\?\n ❯ 1. Yes\n {3}2. No\n\nTrust it before\.$/);
-      await pause(3_500);
+      await pause(16_000);
       agent.decide({ dialog: dialog ?? { name: '', text: '' }, approved: true, answer: null });
       expect(await ready).toEqual({ kind: 'ready' });
       await rig.notes.until(({ dialog }) => dialog === null);
@@ -161,7 +163,7 @@ describe('a dialog at the start', () => {
     onRig(async (rig) => {
       const wish = { dialogs: [{ ...TRUST, answer: ['1'] }] };
       const agent = rig.begin(rig.host(actor('--asks "Trust this folder?"', wish)));
-      expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
+      expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
       expect(actedBy(rig).filter(({ kind }) => kind === 'key-at-question')).toHaveLength(1);
       expect(rig.notes.told).toEqual([]);
     }));

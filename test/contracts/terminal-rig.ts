@@ -1,34 +1,41 @@
 // Agents in terminals under test: a temporary run, its own tmux server, and programs that replace agents.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { present } from '../../src/base/assert.ts';
-import { AgentFolder } from '../../src/drivers/agent/files.ts';
-import type { AgentStart } from '../../src/drivers/agent/files.ts';
+
+import { present } from '../../src/base/errors.ts';
+import { AgentFolder, type AgentStart } from '../../src/drivers/agent/files.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/sessions.ts';
 import type { AgentHost, Handover, HostedAgent, WorkEnd } from '../../src/drivers/agent/host.ts';
-import { markerOf, processesOfRun } from '../../src/drivers/environment.ts';
-import { MARKER } from '../../src/sys/process-table.ts';
-import { terminalHost } from '../../src/drivers/agent/terminal/host.ts';
-import type { TerminalHostOptions } from '../../src/drivers/agent/terminal/host.ts';
+import { terminalHost, type TerminalHostOptions } from '../../src/drivers/agent/terminal/host.ts';
 import { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
-import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
+import { markerOf, processesOfRun } from '../../src/drivers/environment.ts';
 import { findProgram } from '../../src/drivers/recording-shell.ts';
-import type { Adapter, DialogPattern, HookNames, TerminalProfile } from '../../src/ir/adapter.ts';
+import {
+  type Adapter,
+  DEFAULT_TIMING,
+  type DialogPattern,
+  type HookNames,
+  NEVER_ASKS,
+  type TerminalProfile,
+} from '../../src/ir/adapter.ts';
 import type { Progress } from '../../src/ir/effect.ts';
 import type { PromptMessage } from '../../src/ir/prompt-text.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
+import { MARKER } from '../../src/sys/process.ts';
 import { gone } from './driver-command-rig.ts';
 
 export const FIXTURES = resolve(import.meta.dirname, '../fixtures/terminal');
 const PATH = process.env['PATH'] ?? '';
 const PROGRAM = present(findProgram('tmux', PATH), 'these tests need tmux');
 
-export type WaysWish = Partial<Omit<TerminalProfile, 'injection' | 'acknowledge' | 'stop'>> & {
+export type WaysWish = Partial<Omit<TerminalProfile, 'injection' | 'acknowledge' | 'stop' | 'timing'>> & {
   readonly injection?: Partial<TerminalProfile['injection']>;
   readonly acknowledge?: Partial<TerminalProfile['acknowledge']>;
   readonly stop?: Partial<TerminalProfile['stop']>;
+  readonly timing?: Partial<TerminalProfile['timing']>;
 };
 
 export interface AdapterWish {
@@ -71,7 +78,7 @@ export class TerminalRig {
     return this.#tmux;
   }
 
-  get environment(): Readonly<Record<string, string>> {
+  get environment(): Readonly<Record<string, string>> & { readonly PATH: string } {
     return { PATH, HOME: this.root, LANG: 'C.UTF-8', WORK: this.folder };
   }
 
@@ -187,7 +194,7 @@ export class TerminalRig {
 }
 
 function adapterOf({ terminal, hooks, limits = [] }: AdapterWish): Adapter {
-  const { injection, acknowledge, stop, ...ways } = terminal;
+  const { injection, acknowledge, stop, timing, ...ways } = terminal;
   return {
     name: 'test',
     description: '',
@@ -218,6 +225,7 @@ function adapterOf({ terminal, hooks, limits = [] }: AdapterWish): Adapter {
       command: 'cat',
       resumeCommand: null,
       forkCommand: null,
+      permissions: NEVER_ASKS,
       sessionId: 'none',
       startupMs: 0,
       ready: null,
@@ -234,9 +242,11 @@ function adapterOf({ terminal, hooks, limits = [] }: AdapterWish): Adapter {
         draft: [],
         alters: [],
         misread: [],
+        deadlineMs: null,
         ...injection,
       },
       acknowledge: { byHook: false, busy: [], queued: [], timeoutMs: 2_000, ...acknowledge },
+      timing: { ...DEFAULT_TIMING, ...timing },
       stop: { interruptKeys: ['Escape'], keys: [], waitMs: 1_000, signal: 'SIGTERM', ...stop },
     },
     headless: null,
@@ -318,7 +328,7 @@ export function actor(flags: string, wish: WaysWish = {}, limits: Adapter['limit
   return {
     terminal: {
       command: `node '${join(FIXTURES, 'actor.mjs')}' ${flags}`,
-      ready: { patterns: ['^─{60}\\n❯'], deadlineMs: 20_000 },
+      ready: { patterns: ['^─{60}\\n❯'], deadlineMs: 60_000 },
       ...wish,
       injection: { clearKeys: ['C-u'], draft: ['^─{60}\\n❯ (?!Press up)\\S'], ...wish.injection },
       acknowledge: {

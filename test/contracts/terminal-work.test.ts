@@ -52,7 +52,7 @@ describe('a limit', () => {
 describe('an error', () => {
   test.concurrent('that the agent does not recover from ends its work', () =>
     onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks'), { failedMs: 300 });
+      const agent = await rig.started(actor('--hooks', { timing: { recoverMs: 300 } }));
       const { end } = await atWork(rig, agent, 'one#1', 'work:100 fail:overloaded');
       expect(await end).toMatchObject({
         kind: 'over',
@@ -64,7 +64,7 @@ describe('an error', () => {
 
   test.concurrent('that it recovers from does not count', () =>
     onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks'), { failedMs: 1_000 });
+      const agent = await rig.started(actor('--hooks', { timing: { recoverMs: 1_000 } }));
       const { end } = await atWork(rig, agent, 'one#1', 'work:100 fail:overloaded');
       await pause(300);
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'spin:2000');
@@ -84,7 +84,7 @@ describe('an error that only the screen shows', () => {
 
   test.concurrent.for(['--hooks', ''])('ends the work of an agent that is idle below it (%s)', (flags) =>
     onRig(async (rig) => {
-      const agent = await rig.started(actor(flags, FAILED), { failedMs: 300 });
+      const agent = await rig.started(actor(flags, { ...FAILED, timing: { recoverMs: 300 } }));
       const { end } = await atWork(rig, agent, 'one#1', 'work:200 say:well halt:overloaded_by_far');
       expect(await end).toMatchObject(failed('overloaded by far'));
     }),
@@ -92,7 +92,7 @@ describe('an error that only the screen shows', () => {
 
   test.concurrent('does not count if the agent continues, if it was there before, or if the pattern excludes it', () =>
     onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks', FAILED), { failedMs: 1_000 });
+      const agent = await rig.started(actor('--hooks', { ...FAILED, timing: { recoverMs: 1_000 } }));
       const first = await atWork(rig, agent, 'one#1', 'work:100 halt:overloaded');
       await pause(300);
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'spin:3000');
@@ -198,7 +198,7 @@ describe('an interruption', () => {
         ['two', ['Escape'], [0x1b]],
       ] as const) {
         const agent = rig.begin(rig.host(actor('--hooks', { stop: { interruptKeys } })), name);
-        await agent.ready(10_000, rig.notes.note);
+        await agent.ready(60_000, rig.notes.note);
         await rig.hand(agent, `${name}#1`, 'ask');
         await agent.interrupt(`${name}#1`, 500);
         const at = actedBy(rig, name).filter(({ kind }) => kind === 'key-at-question');

@@ -1,9 +1,7 @@
 // Terminals in tmux, with the real program, on separate sockets. Rules tmux/1 to tmux/10 are in
 // src/drivers/agent/tmux/.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
-import type { ChildProcess } from 'node:child_process';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -24,14 +22,14 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { present } from '../../src/base/assert.ts';
-import type { Result } from '../../src/base/result.ts';
-import { segmentsOf } from '../../src/drivers/agent/tmux/transcript-segments.ts';
-import { privateSocket } from '../../src/drivers/agent/tmux/private-socket.ts';
+
+import { present, type Result } from '../../src/base/errors.ts';
+import { privateSocket } from '../../src/drivers/agent/tmux/setting.ts';
 import type { PaneCapture, TerminalPane } from '../../src/drivers/agent/tmux/terminal-pane.ts';
-import { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
-import type { TerminalRequest } from '../../src/drivers/agent/tmux/tmux.ts';
+import { type TerminalRequest, Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
+import { segmentsOf } from '../../src/drivers/agent/tmux/transcript-segments.ts';
 import { findProgram } from '../../src/drivers/recording-shell.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { appears, gone } from './driver-command-rig.ts';
 
 const PATH = process.env['PATH'] ?? '';

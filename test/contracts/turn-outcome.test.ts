@@ -1,11 +1,12 @@
 // Outcomes of turns: success, failure, and outputs.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { resolveText } from '../../src/drivers/resolve-text.ts';
+
+import { resolveText } from '../../src/drivers/outputs.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { failedWith } from './agent-rig.ts';
 import { outputsOf, shellAdapter, TurnRig, withHoles } from './turn-rig.ts';
 
@@ -155,7 +156,7 @@ test('a command with a syntax error fails like its shell', async () => {
   const outcome = await rig.start(effect);
   expect(outcome).toMatchObject({ failure: { kind: 'exit-nonzero', code: 2 } });
   rig.nextLife();
-  expect(await rig.find(effect)).toEqual(outcome);
+  expect(await rig.find(effect)).toMatchObject(outcome);
 });
 
 test('there is no other shell between the program and the recording shell', async () => {
@@ -179,7 +180,7 @@ describe('a prompt', () => {
     rig = new TurnRig(shellAdapter({ ...TEXT, command: 'tr "\\0" " " < /proc/$$/cmdline; cat > got' }));
     const effect = rig.turn('', { prompt: 'secret-words' });
     const { result } = outputsOf(await rig.start(effect));
-    expect(result).toContain('/prompt');
+    expect(result).toContain('.prompt');
     expect(result).not.toContain('secret-words');
     expect(statSync(rig.turnFile(effect, 'prompt')).mode & 0o077).toBe(0);
   });
@@ -256,7 +257,7 @@ describe('a usage limit', () => {
     const effect = rig.turn('init; error "try again in 2h 5m"; exit 1');
     const first = await rig.start(effect);
     rig.nextLife();
-    expect(await rig.find(effect)).toEqual(first);
+    expect(await rig.find(effect)).toMatchObject(first);
     expect(first).toMatchObject(failedWith('limit-reached'));
   });
 
@@ -277,18 +278,18 @@ describe('the environment of an agent', () => {
       step: 'build',
     });
     const { result } = outputsOf(await rig.start({ ...effect, lane: 'worker' }));
-    const folder = rig.turnFile(effect, '.').replace(/\/\.$/, '');
+    const [folder = ''] = readdirSync(join(rig.runFolder, 'adapters'));
     // The value is quoted as a shell word.
-    expect(result).toBe(
-      `worker|build|1|${rig.runId}|in '${folder.replaceAll("'", String.raw`'\''`)}'|none|${rig.folder}`,
-    );
+    const quoted = join(rig.runFolder, 'adapters', folder).replaceAll("'", String.raw`'\''`);
+    expect(result).toBe(`worker|build|1|${rig.runId}|in '${quoted}'|none|${rig.folder}`);
   });
 
   test('has a folder for hooks if its adapter has some', async () => {
     const hooks = { begun: 'SessionStart' } as never;
     rig = new TurnRig(shellAdapter(TEXT, { hooks }));
     const effect = rig.turn('cd "$MEOW_HOOKS" && pwd');
-    expect(outputsOf(await rig.start(effect))).toMatchObject({ result: rig.turnFile(effect, 'hooks') });
+    const { result } = outputsOf(await rig.start(effect));
+    expect(result).toMatch(/\/adapters\/shell~[0-9a-f]{16}\/hooks$/);
   });
 
   test('has the working directory of the step', async () => {
@@ -301,6 +302,21 @@ describe('the environment of an agent', () => {
     const files = [{ path: 'set/up.json', format: 'json', content: withHoles('{"agent":"{{agent}}"}') }] as const;
     rig = new TurnRig(shellAdapter({ ...TEXT, command: withHoles('cat {{folder}}/set/up.json') }, { files }));
     expect(outputsOf(await rig.run(''))).toMatchObject({ result: '{"agent":"main"}' });
+  });
+
+  test('shares the files of its adapter with all turns of the same contents, and finds them as they should be', async () => {
+    const files = [{ path: 'settings.json', format: 'json', content: withHoles('{"agent":"{{agent}}"}') }] as const;
+    const command = withHoles('cat {{folder}}/settings.json; cd {{folder}} && pwd >>../said; sh');
+    rig = new TurnRig(shellAdapter({ ...TEXT, command }, { files }));
+    const tampers = rig.turn('echo {} > settings.json', { step: 'a' });
+    await rig.start(tampers);
+    expect(outputsOf(await rig.start(rig.turn('', { step: 'b' })))).toMatchObject({ result: '{"agent":"main"}' });
+    await rig.start({ ...rig.turn('', { step: 'c' }), lane: 'main_fork1' });
+    const said = readFileSync(join(rig.runFolder, 'adapters/said'), 'utf8').trim().split('\n');
+    expect(said[1]).toBe(said[0]);
+    expect(said[2]).not.toBe(said[0]);
+    const own = readdirSync(join(rig.runFolder, 'steps')).filter((name) => name.startsWith('b.'));
+    expect(own).toEqual(['b.1.prompt', 'b.1.status', 'b.1.stderr', 'b.1.stdout']);
   });
 
   test('has its own home folder with a copy of the user’s files', async () => {
@@ -321,7 +337,7 @@ describe('the environment of an agent', () => {
 
 test('a prompt whose parts are stored in files is assembled', async () => {
   rig = new TurnRig(shellAdapter({ reader: 'text', sessionId: 'none', command: 'cat' }));
-  const kept = join('steps', 'x', '1', 'outputs');
+  const kept = join('steps', 'x.1.outputs');
   mkdirSync(join(rig.runFolder, kept), { recursive: true });
   writeFileSync(join(rig.runFolder, kept, 'big'), 'from a file');
   const prompt = ['read this: ', { file: join(kept, 'big'), quote: [] }];

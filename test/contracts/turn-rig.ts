@@ -1,21 +1,21 @@
 // Turns under test: a temporary run, and agents that are shells which run their prompt. So each test writes what its
 // agent does, and the agent is a real process that reads its prompt from stdin.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { err, ok } from '../../src/base/result.ts';
-import type { Driver } from '../../src/engine/ports.ts';
+
+import { err, ok } from '../../src/base/errors.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/sessions.ts';
+import { turnDriver, type TurnDriverOptions } from '../../src/drivers/agent/headless/turn-driver.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
-import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
-import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
-import type { TurnDriverOptions } from '../../src/drivers/agent/headless/turn-driver.ts';
-import type { Adapter, HeadlessProfile } from '../../src/ir/adapter.ts';
+import type { Driver } from '../../src/engine/ports.ts';
+import { type Adapter, type HeadlessProfile, NEVER_ASKS } from '../../src/ir/adapter.ts';
 import type { Effect, Outcome, Progress, Session, TurnSpec } from '../../src/ir/effect.ts';
 import type { FilledText, Part, Text } from '../../src/ir/text.ts';
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { appears, gone, hasEnded } from './driver-command-rig.ts';
 import type { DriverRig } from './driver.ts';
 
@@ -27,6 +27,7 @@ const SHELL: HeadlessProfile = {
   command: withHoles('sh -s fresh {{session_id}}'),
   resume: withHoles('sh -s resume {{session_id}}'),
   fork: withHoles('sh -s fork {{session_id}} {{new_session_id}}'),
+  permissions: NEVER_ASKS,
   modelArgs: withHoles('--model {{model}}'),
   effortArgs: null,
   prompt: 'stdin',
@@ -140,7 +141,7 @@ export class TurnRig implements DriverRig {
   }
 
   turnFile({ step, attempt }: Effect, name: string): string {
-    return join(this.runFolder, 'steps', step, String(attempt), name);
+    return join(this.runFolder, 'steps', `${step}.${attempt}.${name}`);
   }
 
   pipe(name: string): void {

@@ -1,8 +1,8 @@
 // Turns in sessions: which are started, resumed and forked, when they become known, and the cost of their turns.
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import type { Effect, Outcome, Progress, Session } from '../../src/ir/effect.ts';
 import { failedWith } from './agent-rig.ts';
 import { appears } from './driver-command-rig.ts';
@@ -139,11 +139,11 @@ describe('the cost of a turn', () => {
       return rig.find(effect);
     };
     const first = await rig.start(second);
-    expect(await asked(second)).toEqual(first);
+    expect(await asked(second)).toMatchObject(first);
     const third = rig.turn(costs(4, 151), { session: resume(id) });
     expect(await asked(third)).toMatchObject({ usage: { usd: 1, tokens: 1 } });
     // Another request for the result does not change the cost of the next turn.
-    expect(await asked(second)).toEqual(first);
+    expect(await asked(second)).toMatchObject(first);
     expect(await rig.run(costs(5, 152), { session: resume(id) })).toMatchObject({ usage: { usd: 1, tokens: 1 } });
   });
 });
@@ -183,13 +183,12 @@ describe('a turn that an earlier engine started', () => {
     expect(await rig.find(effect)).toMatchObject(failedWith('lost'));
   });
 
-  test('is started under the same id, if it was planned and not started', async () => {
+  test('is started under another id, if a process was to start it and never began', async () => {
     const effect = rig.turn(TELLS);
     const id = sessionOf(await rig.start(effect));
     for (const name of ['status', 'stdout', 'stderr']) rmSync(rig.turnFile(effect, name));
-    expect(existsSync(join(rig.runFolder, 'sessions', `${id}.json`))).toBe(true);
     rig.nextLife();
-    expect(sessionOf(await rig.find(effect))).toBe(id);
+    expect(sessionOf(await rig.find(effect))).not.toBe(id);
   });
 });
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { buildSync } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+
 import type { Effect, Outcome, Session } from '../../src/ir/effect.ts';
 import { promptText } from '../../src/ir/prompt-text.ts';
 import { expected, failedWith, TIME_UP } from './agent-rig.ts';

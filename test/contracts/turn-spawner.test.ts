@@ -1,11 +1,12 @@
 // The process that starts the programs of turns in quick succession.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
 import { Spawner } from '../../src/drivers/spawner.ts';
 import type { Effect } from '../../src/ir/effect.ts';
 import { appears, gone } from './driver-command-rig.ts';
@@ -41,15 +42,15 @@ describe('a program', () => {
 
   /** Its exit code. If it reads input, that is its prompt, unless another file is named. */
   function run(name: string, text: string, prompt: string | null, stdin?: string): Promise<number> {
-    const folder = join(base, name);
-    const read = prompt === null ? null : join(folder, 'prompt');
+    const prefix = join(base, 'steps', `${name}.`);
+    const read = prompt === null ? null : `${prefix}prompt`;
     const request = {
       cwd: base,
-      folder,
+      prefix,
       environment: { base: ENVIRONMENT, own: {} },
       files: { prompt: prompt ?? '' },
       stdin: stdin ?? read ?? '/dev/null',
-      recordsEnd: true,
+      record: 'plan',
       commands: [['/bin/sh', 'sh', '-c', text] as const],
     };
     return new Promise((resolve, reject) => {
@@ -63,10 +64,11 @@ describe('a program', () => {
   }
 
   test.each(['one line', 'größer ⟶ 猫\n', '', 'many\n'.repeat(10_000)])(
-    'reads its prompt unchanged, and finds it in its folder',
+    'reads its prompt unchanged, and finds it in its file',
     async (prompt) => {
       expect(await run('one', 'cat', prompt)).toBe(0);
-      for (const name of ['stdout', 'prompt']) expect(readFileSync(join(base, 'one', name), 'utf8')).toBe(prompt);
+      for (const name of ['stdout', 'prompt'])
+        expect(readFileSync(join(base, 'steps', `one.${name}`), 'utf8')).toBe(prompt);
     },
   );
 
@@ -74,7 +76,7 @@ describe('a program', () => {
     await expect(run('one', ':', '', join(base, 'nowhere'))).rejects.toThrow('ENOENT');
     // One after the other: the end of the first is known before the second is reported.
     expect(await run('other', 'exit 3', null)).toBe(3);
-    expect(existsSync(join(base, 'one', 'status'))).toBe(false);
+    expect(existsSync(join(base, 'steps', 'one.status'))).toBe(false);
   });
 
   test('does not get the input of another, even if they are requested together', async () => {
@@ -83,7 +85,7 @@ describe('a program', () => {
     const ends = [run('one', ':', 'a secret'), run('other', 'cat', null)];
     process.kill(spawner.pid, 'SIGCONT');
     expect(await Promise.all(ends)).toEqual([0, 0]);
-    expect(readFileSync(join(base, 'other', 'stdout'), 'utf8')).toBe('');
+    expect(readFileSync(join(base, 'steps', 'other.stdout'), 'utf8')).toBe('');
   });
 });
 
@@ -134,8 +136,7 @@ describe('a turn that the spawner has prepared', () => {
 
   test('whose preparation fails is refused on request', async () => {
     const effect = rig.effect('succeeds');
-    mkdirSync(dirname(rig.turnFile(effect, '')), { recursive: true });
-    writeFileSync(join(dirname(rig.turnFile(effect, '')), '1'), 'in the way');
+    mkdirSync(rig.turnFile(effect, 'prompt'), { recursive: true });
     rig.driver.prepare?.(effect);
     expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
     expect(await rig.start(rig.effect('succeeds'))).toMatchObject({ kind: 'success' });
@@ -143,7 +144,7 @@ describe('a turn that the spawner has prepared', () => {
 
   test('does not start if its session cannot be recorded', async () => {
     const effect = rig.effect('succeeds');
-    mkdirSync(rig.turnFile(effect, 'turn.json'), { recursive: true });
+    mkdirSync(join(rig.runFolder, 'sessions.jsonl'), { recursive: true });
     rig.driver.prepare?.(effect);
     expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
     expect(rig.timesBegun(effect)).toBe(0);

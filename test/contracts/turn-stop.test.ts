@@ -1,8 +1,9 @@
 // How turns are ended by us: because they are stopped, or because they give no sign of life.
 
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
-import { processActivity } from '../../src/drivers/agent/headless/process-activity.ts';
+
+import { processActivity } from '../../src/drivers/agent/headless/idle-watch.ts';
 import { markerOf } from '../../src/drivers/environment.ts';
 import { failedWith, RUN_ENDS, TIME_UP } from './agent-rig.ts';
 import { appears, gone } from './driver-command-rig.ts';
@@ -80,6 +81,18 @@ describe('a turn that is stopped', () => {
     await outcome;
     rig.nextLife();
     expect(await rig.find(effect)).toMatchObject(failedWith('stopped'));
+  });
+
+  test('is known to have been stopped by an engine that died meanwhile, though its shell lives when its exit is recorded', async () => {
+    rig = new TurnRig();
+    const effect = rig.turn('init; echo > there; sleep 1000');
+    void rig.start(effect);
+    await appears(rig.path('there'));
+    rig.nextLife();
+    writeFileSync(rig.turnFile(effect, 'turn-end.json'), '{"how":"stopped"}');
+    appendFileSync(rig.turnFile(effect, 'status'), 'exit 0\n');
+    expect(await rig.find(effect)).toMatchObject(failedWith('stopped'));
+    expect(rig.left()).toEqual([]);
   });
 });
 

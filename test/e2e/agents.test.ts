@@ -1,8 +1,7 @@
 // Agents with custom adapters, as a user may write them: small shell programs, in terminals and headless.
 
 import { describe, expect, test } from 'vitest';
-import type { Result } from '../rig/rig.ts';
-import { isAlive, MEOW, Rig, until } from '../rig/rig.ts';
+import { isAlive, MEOW, type Result, Rig, until } from '../rig/rig.ts';
 
 /** In a terminal: runs the script `orders` in its working directory for each prompt. */
 const FOX = `#!/bin/sh
@@ -17,7 +16,7 @@ done
 `;
 
 /** Until then the prompt is still being delivered, and a report would be about nothing. */
-const UNTIL_ACCEPTED = 'while ! grep -q accepted .meow/workflows/r/journal.jsonl; do sleep 0.05; done';
+const UNTIL_ACCEPTED = 'echo heard; while ! grep -q accepted .meow/workflows/r/journal.jsonl; do sleep 0.05; done';
 
 const ADAPTER = `[adapter]
 name = "fox"

@@ -288,10 +288,10 @@ test('unknown commands and flags, and wrong arguments', async () => {
           'meow: "" names no workflow\n  name a file, a folder or a workflow; this folder is named .\n',
         ] as const,
     ),
-    [['logs', 'x'], "meow: missing required argument 'step'\n  its flags: meow help logs\n"],
+    [['logs'], "meow: missing required argument 'id'\n  its flags: meow help logs\n"],
     [
       ['list', '--status', 'don'],
-      'meow: unknown status "don"\n  did you mean done? --status is one of pending, running, waiting, paused, cleaning_up, done, failed, stopped\n',
+      'meow: unknown status "don"\n  did you mean done? --status is one of pending, running, waiting, paused, cleaning_up, done, failed, stopped, interrupted, unreadable\n',
     ],
     [
       ['graph', 'w.meow.toml', '--format', 'png'],

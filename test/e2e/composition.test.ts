@@ -40,6 +40,18 @@ test('a branch and a foreach can also enter states, with a separate machine for 
   expect(steps['each.1.main.2.shout-END']).toMatchObject({ status: 'done' });
 });
 
+test('a round of a loop can be a folder of states, whose result is that of the loop', async () => {
+  await using rig = await Rig.setup();
+  writeMachine(rig);
+  const loop = `until = "test {{round}} = 2"\nmax_rounds = 3\ntemplate = "./shout"\nvariables = { word = "{{round}}" }`;
+  const shown = `command = 'printf %s {{say.outputs.result}} > said'\nneeds = ["say"]`;
+  rig.write('w.meow.toml', `[main]\n${STEP('say', 'loop', loop)}${STEP('show', 'shell', shown)}`);
+  expect(await rig.meow('validate', 'w.meow.toml')).toMatchObject({ stdout: 'no problems\n', code: 0 });
+  expect(await rig.meow('run', 'w.meow.toml', '--id', 'c')).toMatchObject({ stderr: '', code: 0 });
+  expect(rig.read('said')).toBe('2!');
+  expect((await rig.status('c')).steps['say.2.main.2.shout-END']).toMatchObject({ status: 'done' });
+});
+
 test('problems of the states are reported where the states are named', async () => {
   await using rig = await Rig.setup();
   rig.write('bad/START.md', '---\nallowed_targets: {goto: [NOWHERE.md]}\n---\nGo on.\n');
@@ -128,7 +140,7 @@ describe('every language can enter every language, and continues afterwards', ()
     meow: (path: string) => ({
       run: 'outer.meow.toml',
       files: {
-        'outer.meow.toml': `[main]\n${STEP('enter', 'expand', `template = "./${path}"`)}${STEP('after', 'shell', 'command = "echo meow > outer"\nneeds = ["enter"]')}`,
+        'outer.meow.toml': `[main]\n${STEP('enter', 'expand', `template = "./${path}"`)}${STEP('after', 'shell', `command = "echo meow > outer"\nneeds = ["${path.endsWith('.toml') ? 'enter.*' : 'enter'}"]`)}`,
       },
     }),
     raymond: (path: string) => ({

@@ -54,6 +54,18 @@ artifacts = ["harness_report.json"]
     });
   });
 
+  test('are an error of a validator that may not propose any, and then no gate is needed', async () => {
+    await using made = await ConductorRig.setup({}, CONFIG);
+    const check = { id: 'harness', kind: 'builtin', may_propose_goldens: false };
+    made.workflow({ check: validate('bad', [check]), bad: BAD });
+    expect(await made.rig.meow('validate', 'w.yaml')).toMatchObject({ code: 0 });
+    expect(await made.run()).toMatchObject({ code: 1 });
+    expect(await made.outcomes()).toEqual(['check#1 error', 'bad#1 completed']);
+    expect(made.rig.read('.meow/run/r/artifacts/check/1/validation_report.json')).toContain(
+      'may_propose_goldens: false',
+    );
+  });
+
   test('cannot be bypassed by a route around the planner', async () => {
     const judge = evaluate(says('success'), { needs_human: 'ask', success: 'good' });
     const ended = await ends(

@@ -14,7 +14,7 @@ import {
   validate,
   work,
 } from '../fixtures/conductor/rig.ts';
-import { forEveryAppend, SWEEP_MS } from '../rig/crash-sweep.ts';
+import { approvedByPerson, forEveryAppend, SWEEP_MS } from '../rig/crash-sweep.ts';
 
 const KILLED = 137;
 
@@ -32,7 +32,7 @@ async function setup(): Promise<ConductorRig> {
 allowed_entrypoints = ["check.sh"]
 
 [validators.person]
-command = "echo person >> $MEOW_RUN_DIR/ran; cd $MEOW_RUN_DIR; meow approve $MEOW_WORKFLOW ask --as ann"
+command = "echo person >> $MEOW_RUN_DIR/ran; cd $MEOW_RUN_DIR/../../../.agent; touch wanted; while [ ! -e decided ]; do sleep 0.02; done"
 `,
   );
   made.agents({
@@ -90,6 +90,7 @@ async function sweep(killAt: string | null): Promise<Sweep> {
   const { rig } = made;
   const before = userTree(rig);
   const order = ['run', 'w.yaml', '--id', 'r'];
+  const decision = approvedByPerson(rig, 'r', 'ask', '.agent/');
   const first = killAt === null ? await rig.meow(...order) : await rig.meowKilledAt(killAt, ...order);
   const killed = first.code === KILLED;
   if (killed) {
@@ -100,6 +101,7 @@ async function sweep(killAt: string | null): Promise<Sweep> {
   } else {
     expect(first.code, first.stderr + first.stdout).toBe(0);
   }
+  await decision;
   expect(userTree(rig)).toEqual(before);
   expect(await rig.left(), 'left running').toEqual([]);
   expect(JSON.parse(rig.read('.meow/run/r/status.json'))).toMatchObject({ status: 'done', visits: 8 });

@@ -2,14 +2,13 @@
 // no finished step runs again (G1), running commands are found again and not run twice (G2), the run ends the same with
 // all outputs (G4), no expansion is made and no gate requested twice, and nothing is left running (G5). Then the same
 // with commands and agents killed too, as in a power failure: running steps get another attempt, finished steps do not.
-// Four workflows: plain steps, a long chain, everything that expands and waits, and agents.
+// Five workflows: plain steps, a long chain, everything that expands and waits, agents, and loops.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { forEveryAppend, SWEEP_MS } from '../rig/crash-sweep.ts';
-import type { RunObject } from '../rig/rig.ts';
-import { Rig } from '../rig/rig.ts';
+import { approvedByPerson, forEveryAppend, SWEEP_MS } from '../rig/crash-sweep.ts';
+import { Rig, type RunObject } from '../rig/rig.ts';
 
 const FOLDER = join(import.meta.dirname, 'crash-sweep');
 const KILLED = 137;
@@ -19,6 +18,7 @@ describe.each([
   ['chain', 1],
   ['growth', 2],
   ['agents', 3],
+  ['loop', 1],
 ])('%s', (name, sample) => {
   let calm: Sweep;
   beforeAll(async () => {
@@ -72,6 +72,7 @@ async function sweep(name: string, killAt: string | null, withCommands: boolean)
     rig.write(file, readFileSync(join(FOLDER, file)));
   }
   const order = ['run', `${name}.meow.toml`, '--id', 'sweep'];
+  const decision = name === 'growth' ? approvedByPerson(rig, 'sweep', 'review') : null;
   const first = killAt === null ? await rig.meow(...order) : await rig.meowKilledAt(killAt, ...order);
   const killed = first.code === KILLED;
   let doneBefore: readonly string[] = [];
@@ -87,6 +88,7 @@ async function sweep(name: string, killAt: string | null, withCommands: boolean)
   } else {
     expect(first.code, first.stderr + first.stdout).toBe(0);
   }
+  await decision;
   const { status, steps } = await rig.status('sweep');
   const ran = rig.read('ran').trimEnd().split('\n').toSorted();
   const outcomes = Object.entries(steps)

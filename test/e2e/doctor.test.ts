@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Rig } from '../rig/rig.ts';
+import { Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
 
 interface Check {
   readonly name: string;
@@ -112,4 +112,36 @@ test('a missing optional program is only reported', async () => {
   expect(code).toBe(0);
   for (const name of ['tmux', 'git']) expect(named(checks, name).status).toBe('missing');
   for (const name of ['flock', 'perl']) expect(named(checks, name).status).toBe('warning');
+});
+
+test('names the processes of runs without an engine, and how to stop them', async () => {
+  await using rig = await Rig.setup();
+  await using other = await Rig.setup();
+  const PATH = rig.environment['PATH'] ?? '';
+  for (const each of [rig, other]) each.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
+  const runs = [rig, other].map((each) => each.start('run', 'w.meow.toml', '--id', 'r'));
+  for (const each of [rig, other]) await each.appears('hold.began');
+  expect(named((await examine(rig, PATH)).checks, 'orphans')).toMatchObject({ status: 'ok' });
+  for (const run of runs) run.kill('SIGKILL');
+  await Promise.all(runs.map(({ ended }) => ended));
+  const { text, status, cure } = named((await examine(rig, PATH)).checks, 'orphans');
+  expect(status).toBe('warning');
+  expect(text).toMatch(/^run r has no engine, and has left processes: /);
+  const pids = (text.match(/\d+/g) ?? []).map(Number);
+  expect(pids).toContain(Number(rig.read('hold.began')));
+  // The same id, in another project.
+  expect(pids).not.toContain(Number(other.read('hold.began')));
+  expect(cure).toBe('meow resume r finds them; stop them: meow stop r');
+  expect((await rig.meow('stop', 'r')).code).toBe(0);
+  expect(named((await examine(rig, PATH)).checks, 'orphans')).toMatchObject({ status: 'ok' });
+});
+
+test('names what a run left that is done', async () => {
+  await using rig = await Rig.setup();
+  const server = "setsid sh -c 'echo $$ > server; while :; do sleep 0.1; done' >/dev/null 2>&1 &";
+  rig.write('w.meow.toml', `[main]\n${shellStep('serve', server)}`);
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);
+  await until(() => rig.exists('server') && /\n/.test(rig.read('server')), 'the server');
+  const { cure } = named((await examine(rig, rig.environment['PATH'] ?? '')).checks, 'orphans');
+  expect(cure).toMatch(new RegExp(`^stop them: kill (?:\\d+ )*${rig.read('server').trim()}(?: \\d+)*$`));
 });

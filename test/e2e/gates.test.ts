@@ -141,3 +141,23 @@ test('await-approval returns when the run fails', async () => {
   expect(rig.read('status')).toBe('2\n');
   expect(await rig.meow('approve', 'g', 'review')).toMatchObject({ code: 2 });
 });
+
+test('without a name the only open gate is meant, and a misspelt name is refused', async () => {
+  await using rig = await Rig.setup();
+  const gates = ['review', 'deploy'].map((gate) => shellStep(gate, `meow await-approval ${gate}`)).join('');
+  rig.write('one.meow.toml', `[main]\n${shellStep('a', 'meow await-approval review')}`);
+  rig.write('two.meow.toml', `[main]\n${gates}`);
+  const one = rig.start('run', 'one.meow.toml', '--id', 'one');
+  await rig.decided('one', 'gate-asked a');
+  expect(await rig.meow('approve', 'one', 'revieu')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'meow: run one has no gate revieu\n  did you mean review? open now: review\n',
+  });
+  expect(await rig.meow('approve', 'one')).toMatchObject({ code: 0, stdout: 'review is approved\n' });
+  await one.ended;
+  await rig.meow('run', 'two.meow.toml', '--id', 'two', '--no-wait');
+  expect((await rig.meow('reject', 'two')).stderr).toMatch(/run two has 2 open gates\n +say which: review, deploy/);
+  // One that the workflow names may be asked for later.
+  expect(await rig.meow('approve', 'two', 'something-else')).toMatchObject({ code: 0 });
+});

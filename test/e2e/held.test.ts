@@ -82,4 +82,65 @@ ${shellStep('c', 'echo c >> ../ran', 'needs = ["b"]')}`;
       expect(rig.read('ran')).toBe('fill\nb\nc\ncleanup\n');
     },
   );
+
+  const FILL = shellStep('fill', 'head -c 9000000 /dev/zero > fill.bin; true');
+  const SPAWN = '[[main.steps]]\nid = "start"\nexecutor = "spawn"\nagent = "worker"\nadapter = "fox"\n';
+  const WORK = '[[main.steps]]\nid = "work"\nexecutor = "agent"\nagent = "worker"\nprompt = "Go."\nneeds = ["start"]\n';
+  const END = '[[main.steps]]\nid = "end"\nexecutor = "kill"\nagent = "worker"\nneeds = ["work"]\n';
+  const FOX = `stty -echo; while :; do printf 'fox> '; IFS= read -r line || exit 0; case $line in *'meow done'*) echo go >> ../ran; meow done ;; esac; done\n`;
+  const ADAPTERS = {
+    headless: '[headless]\ncommand = "cat; echo go >> ../ran"\n',
+    terminal: `[spawn]\ncommand = "sh ../fox"\n[ready]\npatterns = ['^fox>']\n`,
+  };
+  const CASES = {
+    'an agent': `[main]\n${FILL}${SPAWN}needs = ["fill"]\n${WORK}${END}`,
+    'a prompt': `[main]\n${SPAWN}${FILL}needs = ["start"]\n${WORK.replace('"start"', '"start", "fill"')}${END}`,
+  };
+  const together = Object.entries(CASES).flatMap(([what, workflow]) =>
+    Object.entries(ADAPTERS).map(([channel, adapter]) => [what, channel, workflow, adapter] as const),
+  );
+
+  test.for(together)(
+    'holds the run before %s without room for its files (%s); with room, it continues',
+    async ([, , workflow, adapter], context) => {
+      await using rig = await Rig.setup();
+      rig.write('w.meow.toml', workflow);
+      rig.write('fox', FOX);
+      rig.write('.meow/adapters/fox/adapter.toml', `[adapter]\nname = "fox"\n${adapter}`);
+      const result = await rig.onDisk(
+        'size=400k',
+        'cp -r ../w.meow.toml ../.meow . && { meow run w.meow.toml --id h; echo "run: $?"; rm fill.bin; meow resume h; }',
+      );
+      if (result === null) return context.skip('nothing may be mounted here');
+      const { stdout, stderr, code } = result;
+      expect(stderr).toMatch(/^meow: run h is held: .* cannot be written, the disk is full \(ENOSPC: .*\)\n/m);
+      expect(stdout).toContain('run: 3\n');
+      expect(stdout).not.toContain('failed');
+      expect(code).toBe(0);
+      expect(rig.read('ran')).toBe('go\n');
+    },
+  );
+
+  test('holds the run before a turn without room for its files; with room, it continues', async (context) => {
+    await using rig = await Rig.setup();
+    rig.write(
+      '.meow/adapters/ray/adapter.toml',
+      '[adapter]\nname = "ray"\n[headless]\ncommand = "sh ../ray"\nreader = "text"\nsession_id = "none"\n',
+    );
+    const answers = `*begin*) echo '<goto>FILL.sh</goto>' ;; *) echo last >> ../ran; echo '<result>fine</result>' ;;`;
+    rig.write('ray', `case $(cat) in ${answers} esac\n`);
+    rig.write('wf/START.md', 'begin\n');
+    rig.write('wf/FILL.sh', 'echo "<goto>LAST.md</goto>"; head -c 9000000 /dev/zero > fill.bin; true\n');
+    rig.write('wf/LAST.md', 'the last one\n');
+    const result = await rig.onDisk(
+      'size=400k',
+      'cp -r ../wf ../.meow . && { meow run wf --id h --adapter ray; echo "run: $?"; rm fill.bin; meow resume h; }',
+    );
+    if (result === null) return context.skip('nothing may be mounted here');
+    const { stdout, stderr, code } = result;
+    expect(stderr).toMatch(/^meow: run h is held: .* cannot be written, the disk is full \(ENOSPC: .*\)\n/m);
+    expect(stdout).toContain('run: 3\n');
+    expect(code).toBe(0);
+    expect(rig.read('ran')).toBe('last\n');
+  });
 });

@@ -1,8 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Result } from '../rig/rig.ts';
-import { MEOW, Rig, until } from '../rig/rig.ts';
+import { MEOW, type Result, Rig, until } from '../rig/rig.ts';
 
 const HOOK = join(dirname(MEOW), 'hook.sh');
 const SILENCE = { stdout: '', stderr: '', code: 0 };

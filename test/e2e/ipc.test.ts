@@ -1,6 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import type { Socket } from 'node:net';
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
 

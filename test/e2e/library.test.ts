@@ -5,8 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { RunObject } from '../rig/rig.ts';
-import { Rig, shellStep } from '../rig/rig.ts';
+import { Rig, type RunObject, shellStep } from '../rig/rig.ts';
 
 const LIB = join(import.meta.dirname, '../../lib');
 
@@ -79,6 +78,14 @@ describe('lib/worktree', () => {
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w && rm -rf .meow/worktrees/w');
     const { steps } = await run(rig, 'done', use('tree', 'worktree#create', 'name = "w"'));
     expect(steps['tree.add']).toMatchObject({ attempt: 1, outputs: { path: rig.path('.meow/worktrees/w') } });
+  });
+
+  test('the file itself is a template: track_name becomes a path and a branch', async () => {
+    await using rig = await repository();
+    const { steps } = await run(rig, 'done', use('tree', 'worktree', 'track_name = "t"'));
+    expect(steps['tree.worktree']).toMatchObject({
+      outputs: { path: rig.path('.meow/worktrees/t'), branch: 'meow/t' },
+    });
   });
 
   test('creates several worktrees in parallel', async () => {
@@ -369,7 +376,7 @@ describe('lib/context-monitor', () => {
   // The agent works until it is told to compact, and reports its context usage in a file.
   const SIM = `[[on]]
 step = "work"
-do = [{ run = "echo 90 > full; until meow step-status monitor.wait.tell --is done; do sleep 0.1; done; echo 20 > full" }, { done = true }]
+do = [{ run = "echo 90 > full; until meow step-status monitor.guard.1.tell --is done; do sleep 0.1; done; echo 20 > full" }, { done = true }]
 `;
 
   function watch(extra: string): string {
@@ -382,17 +389,15 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.wait.tell --is don
     await using rig = await repository();
     const steps = [START, work(''), watch('probe = "cat full"'), stop('work')].join('');
     const { steps: ran } = await run(rig, 'done', steps, SIM);
-    expect(ran['monitor.wait']).toMatchObject({ status: 'done', outputs: { percent: '90', outcome: 'true' } });
-    expect(ran['monitor.wait.tell']?.status).toBe('done');
-    expect(ran['monitor.wait.next.wait']).toMatchObject({ status: 'done', outputs: { outcome: 'false' } });
+    expect(ran['monitor.guard']).toMatchObject({ status: 'done', outputs: { rounds: 1, outcome: 'true' } });
+    expect(ran['monitor.guard.1.tell']?.status).toBe('done');
   });
 
   test('does not disturb an agent whose context is not full or unknown', async () => {
     await using rig = await repository();
     const sim = '[[on]]\nstep = "work"\ndo = [{ wait = "1s" }, { done = true }]\n';
     const { steps } = await run(rig, 'done', [START, work(''), watch('probe = "echo 84"'), stop('work')].join(''), sim);
-    expect(Object.keys(steps)).not.toContain('monitor.wait.tell');
-    expect(steps['monitor.wait']?.outputs['outcome']).toBe('false');
+    expect(steps['monitor.guard']).toMatchObject({ status: 'done', outputs: { rounds: 0 } });
   });
 
   test('does not delay the end of a failing run', async () => {

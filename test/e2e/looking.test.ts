@@ -1,8 +1,7 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Result } from '../rig/rig.ts';
-import { Rig, shellStep, timeless, waitingStep } from '../rig/rig.ts';
+import { type Result, Rig, shellStep, timeless, waitingStep } from '../rig/rig.ts';
 
 const WORKFLOW = `[main]
 ${shellStep('make', 'echo one; echo two >&2; echo made', 'outputs = { text = { source = "stdout" } }')}
@@ -17,7 +16,7 @@ test('every view works for a run that has ended', async () => {
 
   const status = await rig.status('look');
   expect(Object.keys(status)).toEqual(
-    'id language source status started_at ended_at result error vars meta steps agents gates counts cost warnings engine'.split(
+    'id language source status started_at ended_at result error vars meta steps agents gates counts cost warnings workspace engine interrupted'.split(
       ' ',
     ),
   );
@@ -96,7 +95,7 @@ test('graph shows a file and a run', async () => {
   expect(rig.files().filter((file) => file.endsWith('.yaml'))).toEqual(['.meow/workflows/g.yaml']);
 });
 
-test('list shows the newest run first, and marks a run without an engine', async () => {
+test('list shows the newest run first, and a run without its engine as interrupted', async () => {
   await using rig = await Rig.setup();
   rig.write('ok.meow.toml', `[main]\n${shellStep('a', 'true')}`);
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
@@ -112,11 +111,11 @@ test('list shows the newest run first, and marks a run without an engine', async
   run.kill('SIGKILL');
   await run.ended;
   expect(timeless((await rig.meow('list')).stdout).replaceAll(/ +/g, ' ')).toBe(`ID STATUS STARTED TOOK WORKFLOW
-new running T ago T w.meow.toml#main (no engine: meow resume new)
+new interrupted T ago T w.meow.toml#main (resume it: meow resume new)
 old done T ago T ok.meow.toml#main
 `);
   const [first, second] = JSON.parse((await rig.meow('list', '--json')).stdout) as object[];
-  expect(first).toMatchObject({ id: 'new', status: 'running', ended_at: null, engine: null });
+  expect(first).toMatchObject({ id: 'new', status: 'running', ended_at: null, engine: null, interrupted: true });
   expect(second).toMatchObject({ id: 'old', language: 'meow', source: 'ok.meow.toml#main', status: 'done' });
   // The state file is a copy: without it the journal has the same information.
   rmSync(rig.path('.meow/workflows/old.yaml'));
@@ -164,7 +163,7 @@ test('a run that ended more than once has the logs of each cleanup', async () =>
   expect((await rig.meow('logs', 'c', 'cleanup', '--attempt', '1')).stdout).toBe('cleaned 1\n');
   expect(await rig.meow('logs', 'c', 'cleanup', '--attempt', '3')).toEqual({
     stdout: '',
-    stderr: 'meow: the cleanup has no attempt 3: the latest is 2\n  meow logs c cleanup\n',
+    stderr: 'meow: the cleanup has no attempt 3: the latest is 2\n  meow logs c @cleanup\n',
     code: 2,
   });
   await rig.meow('run', 'ok.meow.toml', '--id', 'without');

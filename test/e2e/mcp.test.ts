@@ -1,8 +1,6 @@
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { expect, test } from 'vitest';
-import type { Live } from '../rig/rig.ts';
-import { MEOW, Rig, until } from '../rig/rig.ts';
+import { type Live, MEOW, Rig, until } from '../rig/rig.ts';
 
 const WORKFLOW = `
 [main]

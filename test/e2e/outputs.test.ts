@@ -42,7 +42,46 @@ ${shellStep('b', 'printf %s {{a.outputs.v}} > copy', 'needs = ["a"]')}
   expect((await rig.meow('run', 'w.meow.toml', '--id', 'l')).code).toBe(0);
   expect(rig.read('copy') === rig.read('large.json')).toBe(true);
   expect((await rig.status('l')).steps['a']?.outputs['v']).toEqual({
-    $file: 'steps/a/1/outputs/v',
+    $file: 'steps/a.1.outputs/v',
     bytes: rig.read('large.json').length,
   });
+});
+
+test('a text from a file is trimmed like one from stdout, unless the output says otherwise', async () => {
+  await using rig = await Rig.setup();
+  const outputs = `{ a = "file:x", b = { source = "file:x", trim = false }, c = "stdout", d = { source = "stdout", trim = false } }`;
+  rig.write(
+    'w.meow.toml',
+    `[main]\n[[main.steps]]\nid = "s"\nexecutor = "shell"\ncommand = "printf ' v \\\\n' | tee x"\noutputs = ${outputs}\n`,
+  );
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);
+  expect((await rig.status('r')).steps['s']?.outputs).toMatchObject({ a: 'v', b: ' v \n', c: 'v', d: ' v \n' });
+});
+
+test('an agent reports an int; what was refused is in the trace, up to a bound', async () => {
+  await using rig = await Rig.setup();
+  rig.write(
+    'w.meow.toml',
+    `[main]
+[[main.steps]]
+id = "start"
+executor = "spawn"
+agent = "w"
+adapter = "sim"
+[[main.steps]]
+id = "count"
+executor = "agent"
+agent = "w"
+prompt = "Count."
+needs = ["start"]
+outputs = { n = { required = true, type = "int" } }
+`,
+  );
+  const wrong = 'for i in $(seq 22); do meow done --output n=1.5 2> refused; done';
+  rig.write('w.sim.toml', `[[on]]\ndo = [{ run = "${wrong}; meow done --output n=7" }]\n`);
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);
+  expect(rig.read('refused')).toContain('n (integer): ');
+  expect((await rig.meow('trace', 'r')).stdout).toMatch(/count +report refused: Invalid outputs .*n \(integer\): /);
+  expect(rig.decisions('r').filter((decision) => decision === 'report-refused count')).toHaveLength(20);
+  expect((await rig.status('r')).steps['count']?.outputs).toMatchObject({ n: 7 });
 });

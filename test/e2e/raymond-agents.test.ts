@@ -1,8 +1,7 @@
 // Several agents in one run, and their limits: failures, budgets, limits of the run and of an account.
 
 import { describe, expect, test } from 'vitest';
-import type { RunObject } from '../rig/rig.ts';
-import { shellStep, until } from '../rig/rig.ts';
+import { type RunObject, shellStep, until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
 interface WithCost extends RunObject {
@@ -251,6 +250,18 @@ describe('the return stack', () => {
   });
 });
 
+describe('a budget in workflow.yaml', () => {
+  test('counts unless the command line has another', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'workflow.yaml': 'default_budget: 0.5\n', 'START.md': 'Begin.', 'NEXT.md': 'End.' });
+    ray.answers({ to: 'Begin', says: '<goto>NEXT.md</goto>', usd: 0.6 }, { to: 'End', says: '<result>end</result>' });
+    const paused = await ray.run('flow');
+    expect(paused).toMatchObject({ code: 3, stdout: expect.stringContaining('the budget of $0.5 is spent ($0.60)') });
+    expect(await ray.rig.meow('resume', 'r', '--budget-usd', '5')).toMatchObject({ code: 0 });
+    expect(await ray.rig.meow('run', 'flow', '--budget-usd', '1', '--id', 'other')).toMatchObject({ code: 0 });
+  });
+});
+
 describe('budgets', () => {
   const LOOP = { 'START.md': 'Go round. <goto>START.md</goto>' };
 
@@ -265,6 +276,8 @@ describe('budgets', () => {
     expect(paused.code).toBe(3);
     expect(paused.stdout).toContain('the budget of $1 is spent ($1.00)');
     expect(paused.stdout).toContain('meow resume r --budget-usd N');
+    expect(paused.stdout).toMatch(/^paused in \S+ for \$1\.00: /m);
+    expect((await ray.rig.meow('list')).stdout).toMatch(/ COST .*\nr +paused .* \$1\.00 /);
     expect(ray.turns()).toHaveLength(5);
     expect(await statusOf(ray)).toMatchObject({ status: 'paused', cost: { usd: 1, tokens: 500, unknown_turns: 0 } });
 
@@ -350,10 +363,61 @@ describe('a usage limit', () => {
     expect((await ray.rig.status('r')).steps['main_worker1.1.WORKER']).toMatchObject({ status: 'done', attempt: 2 });
   });
 
-  test('with --no-wait the agent fails, and so does the run', async () => {
+  test('without a known end parks the agent; others work to their end, and then the run pauses', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
+      'WORKER.md': '---\nretries: 0\n---\nWork.',
+      'NEXT.md': '<goto>LAST.md</goto>',
+      'LAST.md': '<result>end</result>',
+    });
+    ray.answers({ to: 'Work', says: 'no more today', limitUntil: null, times: 2 });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/WORKER +parked: the agent has reached a usage limit: no more today — continues on resume/);
+    expect(stdout).toContain('(main_worker1.1.WORKER: the agent has reached a usage limit: no more today)');
+    expect(stdout).toMatch(/^next: meow resume r$/m);
+    const status = await ray.rig.status('r');
+    expect(status).toMatchObject({ status: 'paused', counts: { done: 3, failed: 0, pending: 1 } });
+    expect(status.steps['main_worker1.1.WORKER']).toMatchObject({ error: { type: 'limit_reached' } });
+    expect((await ray.rig.meow('why', 'r', 'main_worker1.1.WORKER')).stdout).toContain('usage limit: no more today');
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 3 });
+    ray.answers({ to: 'Work', says: '<result>worked</result>' });
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    expect(ray.turns().filter(({ step }) => step === 'main_worker1.1.WORKER')).toMatchObject([
+      { session: 'fresh' },
+      { session: 'resume main_worker1.1.WORKER' },
+      { session: 'resume main_worker1.1.WORKER' },
+    ]);
+  });
+
+  test('that parks an agent is tried again by the next engine, also if others were still working', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
+      'WORKER.md': 'Work.',
+      'NEXT.md': 'Wait.',
+    });
+    ray.answers(
+      { to: 'Work', says: 'no more today', limitUntil: null, times: 1 },
+      { to: 'Work', says: '<result>worked</result>' },
+      { to: 'Wait', says: '<result>end</result>', after: 'go' },
+    );
+    const live = ray.rig.start('run', 'flow', '--id', 'r');
+    await ray.rig.decided('r', 'step-parked main_worker1.1.WORKER');
+    await ray.rig.decided('r', 'step-started main.2.NEXT');
+    live.kill('SIGKILL');
+    await live.ended;
+    const resumed = ray.rig.start('resume', 'r');
+    await ray.rig.decided('r', 'step-done main_worker1.1.WORKER');
+    ray.rig.write('go', '');
+    expect(await resumed.ended).toMatchObject({ code: 0 });
+  });
+
+  test.each([Date.now() + 86_400_000, null])('with --no-wait the agent fails, and so does the run', async (until) => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.' });
-    ray.answers({ to: '', says: 'resets tomorrow', limitUntil: Date.now() + 86_400_000 });
+    ray.answers({ to: '', says: 'resets tomorrow', limitUntil: until });
     const { code, stdout } = await ray.run('flow', '--no-wait');
     expect(code).toBe(1);
     expect(stdout).toContain('usage limit');
@@ -395,23 +459,43 @@ reset = "epoch"
 });
 
 describe('time limits', () => {
-  test('an agent that is silent for too long is killed with all its processes', async () => {
-    await using ray = await RaymondRig.setup();
-    ray.folder('flow', { 'START.md': '---\nidle_timeout: 1s\n---\nBegin.' });
-    ray.answers({ to: '', says: '', hangs: true });
-    const { code, stdout } = await ray.run('flow');
-    expect(code).toBe(1);
-    expect(stdout).toContain('failed: main.1.START (timeout): the agent gave no sign of life for 1.0s');
-    expect(await ray.rig.left()).toEqual([]);
-  });
+  test.each(['timeout', 'idle_timeout'])(
+    'an agent that is silent for its %s is killed with all its processes',
+    async (key) => {
+      await using ray = await RaymondRig.setup();
+      ray.folder('flow', { 'START.md': `---\n${key}: 1s\n---\nBegin.` });
+      ray.answers({ to: '', says: '', hangs: true });
+      const { code, stdout } = await ray.run('flow');
+      expect(code).toBe(1);
+      expect(stdout).toContain('failed: main.1.START (timeout): the agent gave no sign of life for 1.0s');
+      expect(await ray.rig.left()).toEqual([]);
+    },
+  );
 
   test('a turn that exceeds its total time is killed', async () => {
     await using ray = await RaymondRig.setup();
-    ray.folder('flow', { 'START.md': '---\ntimeout: 1s\n---\nBegin.' });
+    ray.folder('flow', { 'START.md': '---\ntotal_timeout: 1s\n---\nBegin.' });
     ray.answers({ to: '', says: '', hangs: true });
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(1);
     expect(stdout).toContain('failed: main.1.START (timeout): timed out after 1.0s');
+    expect(await ray.rig.left()).toEqual([]);
+  });
+});
+
+describe('time limits of scripts', () => {
+  test('a script that prints now and then outlives its timeout, a silent one does not', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'workflow.yaml': 'timeout: 2s\n',
+      'START.sh': 'for i in 1 2 3 4 5; do echo $i; sleep 0.6; done; echo "<goto>NEXT.sh</goto>"',
+      'NEXT.sh': 'sleep 600; echo "<result>end</result>"',
+    });
+    const { code, stdout } = await ray.run('flow');
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringContaining('main.2.NEXT (timeout): it was silent'),
+    });
     expect(await ray.rig.left()).toEqual([]);
   });
 });

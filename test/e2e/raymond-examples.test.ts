@@ -1,13 +1,13 @@
 // Runs every workflow in examples/raymond with the built binary and simulated agents, as its README says. The last test
 // fails if an example has no test.
 
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { RunObject } from '../rig/rig.ts';
-import { Rig } from '../rig/rig.ts';
+import { Rig, type RunObject } from '../rig/rig.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/raymond');
+const NAMES = readdirSync(EXAMPLES).filter((name) => !/README|\.sim\.toml$/.test(name));
 
 /** Runs the example to its end. */
 async function run(rig: Rig, name: string, ...flags: readonly string[]): Promise<RunObject> {
@@ -55,7 +55,7 @@ test('research: the search is forgotten, and its result is kept', async () => {
     'main.3.LOOK in that of main.2.LOOK',
     'main.4.ANSWER in that of main.1.START',
   ]);
-  expect(readFileSync(rig.path('.meow/workflows/r/steps/main.4.ANSWER/1/prompt'), 'utf8')).toMatch(
+  expect(readFileSync(rig.path('.meow/workflows/r/steps/main.4.ANSWER.1.prompt'), 'utf8')).toMatch(
     'The search found this:\n\nparser.ts parses\n\n',
   );
   expect(status).toMatchObject({ result: 'It is parsed in parser.ts.' });
@@ -105,7 +105,7 @@ test('ask: waits for an answer, and continues with it', async () => {
   await rig.decided('r', 'gate-asked main.2.ask');
   expect(await rig.meow('answer', 'r', 'the second')).toMatchObject({ code: 0 });
   expect(await live.ended).toMatchObject({ code: 0 });
-  expect(readFileSync(rig.path('.meow/workflows/r/steps/main.3.DECIDED/1/prompt'), 'utf8')).toMatch(
+  expect(readFileSync(rig.path('.meow/workflows/r/steps/main.3.DECIDED.1.prompt'), 'utf8')).toMatch(
     'The answer is: the second\n',
   );
 });
@@ -172,10 +172,31 @@ test('single: all states in one file', async () => {
   expect(status).toMatchObject({ result: 'all tests pass' });
 });
 
+test.each(NAMES)('%s runs to its end without a script for its agents', async (name) => {
+  await using rig = await Rig.setup();
+  cpSync(EXAMPLES, rig.path('flows'), { recursive: true, filter: (file) => !file.endsWith('.sim.toml') });
+  rig.write('orders.txt', 'feature a dark mode\nquestion Where?\n');
+  rig.write('inbox/195', 'It is slow.\n');
+  rig.write('stop', '');
+  const first = await rig.meow(
+    'run',
+    `flows/${name}`,
+    '--adapter',
+    'sim',
+    '--id',
+    'r',
+    '--meta',
+    'customer=Ada',
+    '--no-wait',
+  );
+  if (name === 'ask') expect(await rig.meow('answer', 'r', 'the second')).toMatchObject({ code: 0 });
+  const { code, stdout } = name === 'ask' ? await rig.meow('resume', 'r') : first;
+  expect({ code, isRetried: /attempt [2-9]/.test(stdout) }).toEqual({ code: 0, isRetried: false });
+});
+
 test('meow validate finds only the expected warnings', async () => {
   await using rig = await Rig.setup();
-  const names = readdirSync(EXAMPLES).filter((name) => !/README|\.sim\.toml$/.test(name));
-  const { code, stdout } = await rig.meow('validate', ...names.map((name) => join(EXAMPLES, name)));
+  const { code, stdout } = await rig.meow('validate', ...NAMES.map((name) => join(EXAMPLES, name)));
   expect(code).toBe(0);
   // One example needs a customer, and one intentionally never ends.
   expect(stdout.match(/\w+\/\w+\.\w+:\S+ (?:error|warning) \S+:/g)).toEqual([
@@ -186,7 +207,7 @@ test('meow validate finds only the expected warnings', async () => {
 
 test('every example has a test', () => {
   const tests = readFileSync(import.meta.filename, 'utf8');
-  for (const name of readdirSync(EXAMPLES).filter((each) => !/README|\.sim\.toml$/.test(each))) {
+  for (const name of NAMES) {
     expect(tests, name).toContain(`test('${name.replace('.yaml', '')}:`);
   }
 });

@@ -43,7 +43,7 @@ test('a turn survives the death of its engine, and its end is found', async () =
   process.kill(engine, 'SIGKILL');
   await live.ended;
   ray.rig.write('go', '');
-  const status = `.meow/workflows/r/steps/${WAITING}/1/status`;
+  const status = `.meow/workflows/r/steps/${WAITING}.1.status`;
   await until(() => /^exit 0$/m.test(ray.rig.read(status)), 'the end to be recorded');
   await until(() => ray.rig.processes().length === 0, 'the helper to end');
   expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
@@ -96,6 +96,6 @@ test.each([
   const { code, stdout } = await rig.meowWith({ HELD: 'x', FROM: '' }, 'run', 'flow', '--id', 'r');
   expect(code).toBe(1);
   expect(stdout).toContain('failed: main.12.LAST (exit 3): oh');
-  const said = rig.read('.meow/workflows/r/steps/main.12.LAST/1/stdout');
+  const said = rig.read('.meow/workflows/r/steps/main.12.LAST.1.stdout');
   expect(said).toBe(`main.12.LAST none it's\n$HOME ${from} ${rig.folder}\n`);
 });

@@ -164,6 +164,24 @@ Go on: <goto>LOOP.md</goto> <call>A.md</call> <reset>LOOP.md</reset>`,
     expect(run.stderr).toContain('cannot-fork');
   });
 
+  test('reports problems of a state that nothing leads to, and runs start without it', async () => {
+    await using ray = await RaymondRig.setup();
+    const toml = ray.rig.read('.meow/adapters/fake/adapter.toml');
+    ray.rig.write('.meow/adapters/fake/adapter.toml', toml.replace(/^fork = .*\n/m, ''));
+    ray.folder('flow', {
+      'START.md': 'Begin. <result>end</result>',
+      'NOTES.md': '---\nmodel: [\n---\nThings to do.',
+      'OLD.md': '<call return="START.md">NOTES.md</call>',
+    });
+    ray.answers({ to: 'Begin', says: '<goto>NOTES.md</goto>', times: 1 }, { to: '', says: END });
+    expect((await ray.rig.meow('validate', 'flow')).stdout).toMatch(
+      /NOTES.*error invalid-yaml[^]*OLD.*warning cannot-fork/,
+    );
+    const { code, stderr } = await ray.run('flow');
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('warning invalid-yaml') });
+    expect(ray.turns()).toHaveLength(2);
+  });
+
   test('meow run --dry-run compiles and starts nothing', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '<goto>B.md</goto>', 'B.md': END });

@@ -79,6 +79,84 @@ describe('placeholders', () => {
     expect(await ray.run('flow')).toMatchObject({ code: 0 });
     expect(ray.prompt('main.3.NEXT')).toHaveLength('It came to '.length + 3_000_000);
   });
+
+  test('an answer over 1 MB is read to its end, and asked for once', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '[{{input}}] <result>end</result>' });
+    const long = 'word '.repeat(300_000);
+    ray.answers({ to: 'Begin', says: `<print>so far</print> ${long}<goto input="found">NEXT.md</goto>` });
+    const { code, stdout } = await ray.run('flow');
+    expect({ code, printed: stdout.includes('so far') }).toEqual({ code: 0, printed: true });
+    expect(ray.prompt('main.2.NEXT')).toContain('[found]');
+    expect(ray.turns().map(({ step }) => step)).toEqual(['main.1.START', 'main.2.NEXT']);
+  });
+});
+
+describe('texts for people', () => {
+  test('are shown when they are said, once, also if the engine is killed meanwhile', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.sh':
+        'echo "<print>half</print>"; until [ -e go ]; do sleep 0.02; done; echo "<print>all</print><goto>SAY.md</goto>"',
+      'SAY.md': 'Say it. <print>so</print> <result>end</result>',
+    });
+    const live = ray.rig.start('run', 'flow', '--id', 'r');
+    await ray.rig.decided('r', 'step-printed main.1.START');
+    live.kill('SIGKILL');
+    await live.ended;
+    ray.rig.write('go', '');
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    const printed = ray.journal().flatMap(({ decisions }) => decisions.filter(({ kind }) => kind === 'step-printed'));
+    expect(printed.map(({ text }) => text)).toEqual(['half', 'all', 'so']);
+  });
+});
+
+describe('task folders', () => {
+  test('each agent has one, for prompts and scripts, made when it is used', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': 'Begin. <fork next="KEEP.sh" item="a">WORK.md</fork>',
+      'KEEP.sh': 'echo kept > "$RAYMOND_TASK_FOLDER/note"; echo "<goto>DONE.md</goto>"',
+      'DONE.md': 'Look into {{task_folder}}. <result>end</result>',
+      'WORK.md': 'Work without a folder. <result>end</result>',
+    });
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    const folder = ray.rig.path('.meow/workflows/r/tasks/main');
+    expect(ray.prompt('main.3.DONE')).toBe(`Look into ${folder}. <result>end</result>`);
+    expect(ray.rig.read('.meow/workflows/r/tasks/main/note')).toBe('kept\n');
+    expect(ray.rig.exists('.meow/workflows/r/tasks/main_work1')).toBe(false);
+  });
+});
+
+describe('a run may start', () => {
+  test('at a script', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Never.', 'CHECK.sh': 'echo "<result>checked</result>"' });
+    expect(await ray.run('flow/CHECK.sh')).toMatchObject({ code: 0 });
+    expect(ray.turns()).toEqual([]);
+  });
+
+  test('at a state of a YAML file, which others may call, too', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.rig.write('flow.yaml', 'states:\n  START: { prompt: Never. }\n  LAST: { prompt: "<result>last</result>" }\n');
+    expect(await ray.run('flow.yaml/LAST')).toMatchObject({ code: 0 });
+    expect(ray.turns().map(({ step }) => step)).toEqual(['main.1.LAST']);
+    ray.folder('caller', {
+      'START.md': '<call-workflow return="END.md">../flow.yaml/LAST</call-workflow>',
+      'END.md': '[{{result}}] <result>end</result>',
+    });
+    expect(await ray.rig.meow('run', 'caller', '--id', 'other')).toMatchObject({ code: 0 });
+    expect(ray.prompt('main.3.END')).toContain('[last]');
+    expect(await ray.rig.meow('run', 'flow.yaml/NONE')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('"NONE"'),
+    });
+    ray.rig.write('w.yaml', 'workflow_id: w\n');
+    expect(await ray.rig.meow('run', 'w.yaml/X')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('has no states'),
+    });
+  });
 });
 
 describe('agent settings', () => {
@@ -367,6 +445,7 @@ describe('questions to people', () => {
       ...FLOW,
       'START.md': '<fork next="ASK.md">WORKER.md</fork>',
       'ASK.md': FLOW['START.md'],
+      'NEXT.md': 'To {{ask_id}} they said: {{input}} <result>end</result>',
       'WORKER.md': '<goto>WORKED.md</goto>',
       'WORKED.md': '<result>worked</result>',
     });
@@ -377,9 +456,11 @@ describe('questions to people', () => {
     expect(JSON.parse(gates.stdout)).toMatchObject([
       { id: 'main.3.ask', prompt: 'Which one,\nand why?', status: 'open' },
     ]);
+    const [main] = (await ray.rig.status('r')).agents;
+    expect(main).toMatchObject({ id: 'main', state: 'ASK.md', current_step: 'main.3.ask' });
     expect(await ray.rig.meow('answer', 'r', 'the "second" {{state}}')).toMatchObject({ code: 0 });
     expect(await live.ended).toMatchObject({ code: 0 });
-    expect(ray.prompt('main.4.NEXT')).toBe('They said: the "second" {{state}} <result>end</result>');
+    expect(ray.prompt('main.4.NEXT')).toBe('To main.3.ask they said: the "second" {{state}} <result>end</result>');
   });
 
   test('with --no-wait the run pauses, and continues with an answer that was given meanwhile', async () => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Live } from '../rig/rig.ts';
-import { Rig, until } from '../rig/rig.ts';
+import { type Live, Rig, until } from '../rig/rig.ts';
 
 const WORKFLOW = `
 [main]
@@ -78,11 +77,15 @@ test('a report with the declared outputs is accepted and typed', async () => {
   const nofile = await agent.meow('done', '--json', '{"summary":"fine","count":3}', '--output', 'file=nowhere.txt');
   expect(nofile.code).toBe(1);
   expect(nofile.stderr).toContain('✗ file (file_path)');
-  const folder = await agent.meow('done', '--json', '{"summary":"fine","count":3,"file":"."}');
+  const folder = await agent.meow('done', '--output-json', '{"summary":"fine","count":3,"file":"."}');
   expect(folder.stderr).toBe(
     'Error: Invalid outputs\n\nInvalid:\n  ✗ file (file_path): is a folder: .\n\nUsage:\n' +
       '  meow done --output summary=<value> --output count=<value> --output file=<value>\n',
   );
+  expect(await agent.meow('done', '--output-json', '[1]')).toMatchObject({
+    stderr: `meow: --output-json must be an object\n  write --output-json '{"NAME": VALUE}'\n`,
+    code: 2,
+  });
   const all = await agent.meow('done', '--output', 'count=many', '--output', 'file=nowhere.txt');
   expect(all.stderr).toMatch(
     /^Error: Missing required outputs\n\nRequired:\n {2}✗ summary .*\n\nInvalid:\n {2}✗ count .*\n {2}✗ file \(file_path\): no such file: nowhere\.txt\n\nUsage:\n {2}meow done --output summary=<value> --output count=<value>\n$/,

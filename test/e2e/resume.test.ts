@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Live } from '../rig/rig.ts';
-import { Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
+import { type Live, Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
 
 const CHAIN = `[main]\n${shellStep('first', 'echo first >> ran')}${waitingStep('hold', 'needs = ["first"]')}${shellStep('last', 'echo last >> ran', 'needs = ["hold"]')}`;
 
@@ -20,7 +19,7 @@ async function kill(run: Live): Promise<void> {
 test('a command that is still running is found again, and no finished step runs again', async () => {
   await using rig = await Rig.setup();
   await killedInTheMiddle(rig);
-  expect((await rig.meow('status', 'r')).stdout).toContain('the run has no engine; resume it: meow resume r\n');
+  expect((await rig.meow('status', 'r')).stdout).toContain('  its engine is gone; resume it: meow resume r\n');
 
   const resumed = rig.start('resume', 'r');
   await rig.decided('r', 'run-resumed');
@@ -176,7 +175,52 @@ test('a run that cannot be resumed is refused with a reason', async () => {
       ['run', 'w.meow.toml', '--id', 'mine'],
       'meow: run mine already exists\n  choose another --id, or look at that run: meow status mine\n',
     ],
-    [['run', 'mine'], 'meow: mine is a run, and meow run starts a new one\n  take it up again: meow resume mine\n'],
+    [['run', 'mine'], 'meow: mine is a run, and meow run starts a new one\n  resume it: meow resume mine\n'],
   ];
   for (const [args, stderr] of refusals) expect(await rig.meow(...args)).toEqual({ stdout: '', stderr, code: 2 });
+});
+
+const DEEP = `[main]
+[[main.steps]]
+id = "loop"
+executor = "expand"
+template = ".again"
+[again]
+[[again.steps]]
+id = "more"
+executor = "branch"
+condition = "echo x >> rounds; test $(wc -l < rounds) -lt 9"
+on_true = { template = ".again" }
+`;
+
+test('a run that has reached a limit continues with a higher one, from a flag or from the configuration', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', DEEP);
+  rig.write('.meow/config.toml', '[limits]\nmax_expansion_depth = 2\n');
+  const failed = await rig.meow('run', 'w.meow.toml', '--id', 'r');
+  expect(failed.code).toBe(1);
+  expect(failed.stdout).toContain('max expansion depth exceeded: 2\n');
+  expect(failed.stdout).toContain('meow resume r --max-depth N\n');
+  expect((await rig.meow('resume', 'r')).stdout).toContain('max expansion depth exceeded: 2\n');
+  expect((await rig.meow('resume', 'r', '--max-depth', '3')).stdout).toContain('max expansion depth exceeded: 3\n');
+  rig.write('.meow/config.toml', '[limits]\nmax_expansion_depth = 20\n');
+  expect((await rig.meow('resume', 'r')).code).toBe(0);
+  const { limits } = JSON.parse((await rig.meow('show', 'r', '--json')).stdout) as { limits: object };
+  expect(limits).toMatchObject({ expansion_depth: 20 });
+});
+
+test('a limit of steps is raised by --max-steps, for a new run, a resumed one, and a detached one', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', DEEP);
+  rig.write('.meow/config.toml', '[limits]\nmax_total_steps = 3\n');
+  const failed = await rig.meow('run', 'w.meow.toml', '--id', 'r');
+  expect(failed.stdout).toContain('max steps exceeded: 3\n');
+  expect(failed.stdout).toContain('meow resume r --max-steps N\n');
+  expect((await rig.meow('resume', 'r', '--max-steps', '20')).code).toBe(0);
+  rig.write('rounds', '');
+  expect((await rig.meow('run', 'w.meow.toml', '--max-steps', '20')).code).toBe(0);
+  rig.write('rounds', '');
+  expect((await rig.meow('run', '-d', 'w.meow.toml', '--max-steps', '20', '--id', 'd')).code).toBe(0);
+  await rig.decided('d', 'run-ended');
+  expect((await rig.status('d')).status).toBe('done');
 });

@@ -30,11 +30,9 @@ done in T: 2 done
     '.meow/workflows/first/journal.jsonl',
     '.meow/workflows/first/program.json',
     '.meow/workflows/first/steps/',
-    ...['compile', 'link'].flatMap((step) => [
-      `.meow/workflows/first/steps/${step}/`,
-      `.meow/workflows/first/steps/${step}/1/`,
-      ...['status', 'stderr', 'stdout'].map((file) => `.meow/workflows/first/steps/${step}/1/${file}`),
-    ]),
+    ...['compile', 'link'].flatMap((step) =>
+      ['status', 'stderr', 'stdout'].map((file) => `.meow/workflows/first/steps/${step}.1.${file}`),
+    ),
     '.meow/workflows/first.yaml',
   ]);
 });
@@ -189,7 +187,9 @@ test('a run whose state file would exceed its limit pauses, and continues when t
   rig.write('hold.go', '');
   const { stdout, code } = await run.ended;
   expect(code).toBe(3);
-  expect(stdout).toContain('(workflow file size exceeded: 2KB)\nnext: meow resume big\n');
+  expect(stdout).toContain(
+    '(workflow file size exceeded: 2KB, max_workflow_file_size under [limits])\nnext: meow resume big\n',
+  );
   expect(await rig.meow('stop', 'big')).toEqual({
     stdout: 'run big is paused; it has no running commands\n',
     stderr: '',

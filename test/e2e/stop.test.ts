@@ -141,7 +141,6 @@ test('meow stop stops a run whose engine was killed, with its remaining processe
   expect(isAlive(command)).toBe(true);
   const { stdout, code } = await rig.meow('stop', 'k');
   expect(timeless(stdout)).toBe(`k
-+T an engine has started the run
 +T run is stopping: stopped by meow stop
 +T hold is being stopped
 +T hold stopped
@@ -153,6 +152,37 @@ k is stopped; resume it: meow resume k
   expect(code).toBe(0);
   await until(() => !isAlive(command), 'the command to end');
   expect(rig.read('cleaned')).toBe('cleaned\n');
+});
+
+test.for(['1:durable', '2:durable', '3:durable'])(
+  'meow stop of a run whose engine was killed starts nothing that was only asked for (%s)',
+  async (append) => {
+    await using rig = await Rig.setup();
+    const steps = ['a', 'b', 'c'].map((id, index) =>
+      shellStep(id, `echo ${id} >> ran`, index === 0 ? '' : `needs = ["${'abc'[index - 1]}"]`),
+    );
+    rig.write('w.meow.toml', `[main]\n${steps.join('')}`);
+    await rig.meowKilledAt(append, 'run', 'w.meow.toml', '--id', 'k');
+    const ran = (): string => (rig.exists('ran') ? rig.read('ran') : '');
+    const before = ran();
+    expect((await rig.meow('stop', 'k')).code).toBe(0);
+    expect(ran()).toBe(before);
+    expect((await rig.status('k')).status).toBe('stopped');
+    expect((await rig.meow('resume', 'k')).code).toBe(0);
+    expect(ran()).toBe('a\nb\nc\n');
+  },
+);
+
+test('meow stop --force kills commands of a killed engine at once', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', STUBBORN);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'k');
+  await rig.appears('hold.began');
+  run.kill('SIGKILL');
+  await run.ended;
+  expect((await rig.meow('stop', 'k', '--force')).code).toBe(0);
+  expect(rig.decisions('k')).not.toContain('run-resumed');
+  expect(await rig.left()).toEqual([]);
 });
 
 test('a run that is done cannot be stopped', async () => {

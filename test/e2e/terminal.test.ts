@@ -33,17 +33,31 @@ live w.meow.toml#main  running  T  1 running, 1 done, 1 failed, 1 pending
   await terminal.shows(/nothing works/);
 
   rig.write('hold.go', '');
-  const last = await terminal.shows(/next:[^]*\$$/);
+  const last = await terminal.shows(/✓ after .*\n\$$/);
   // The text above the tree is in the history: tmux moves it there when it wraps the lines below.
   expect(timeless(last)).toBe(`live w.meow.toml#main  done  T  3 done, 1 failed
 ✓ quick  T
 ✗ wrong  T  the command exited with status 3 — nothing works
 ✓ hold   T
 ✓ after  T
-failed: wrong (exit 3): nothing works
-next: meow logs live wrong
 $`);
   expect(terminal.cursorIsShown()).toBe(true);
+});
+
+test('a terminal that becomes small and large again shows one tree, and what was above it', async () => {
+  await using rig = await Rig.setup();
+  const steps = Array.from({ length: 10 }, (_, index) => shellStep(`step-${index}`, 'true')).join('');
+  rig.write('w.meow.toml', `[main]\n${steps}${waitingStep('hold')}`);
+  using terminal = new Terminal(rig, { columns: 90, rows: 20 });
+  terminal.type('meow run w.meow.toml --id live');
+  const before = timeless(await terminal.shows(/✓ step-9 [^]*● hold/));
+  for (const rows of [6, 20]) {
+    terminal.resize(90, rows);
+    const shown = await terminal.shows(rows === 6 ? /^live .*\n[^]*… .* more/ : /✓ step-9 [^]*● hold/);
+    if (rows === 20) expect(timeless(shown)).toBe(before);
+  }
+  rig.write('hold.go', '');
+  expect((await terminal.shows(/✓ hold .*\n\$$/)).match(/live w\.meow/g)).toHaveLength(1);
 });
 
 test('Ctrl-C in the live tree stops the run and restores the terminal', async () => {
@@ -72,7 +86,7 @@ test('a run that is suspended and continued draws below the text that was writte
   terminal.type('fg');
   await terminal.shows(/Stopped[^]*fg\n[^]*● hold/);
   rig.write('hold.go', '');
-  const screen = await terminal.shows(/next:[^]*\$$/);
+  const screen = await terminal.shows(/✓ after .*\n\$$/);
   expect(screen.match(/^live /gm)).toHaveLength(2);
 });
 
@@ -100,7 +114,7 @@ test('status --watch follows a run of another terminal', async () => {
   await terminal.shows(/● hold/);
   rig.write('hold.go', '');
   expect((await run.ended).code).toBe(0);
-  await terminal.shows(/✓ hold[^]*next: meow logs seen wrong\n\$$/);
+  await terminal.shows(/✓ hold[^]*✓ after .*\n\$$/);
 });
 
 test('a terminal without a known size is treated as 80 × 24', async () => {

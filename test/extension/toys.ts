@@ -45,7 +45,7 @@ export const TOYS: Readonly<Record<'language' | 'effect' | 'store' | 'face', Toy
       ),
       before('src/ir/effect.ts', '  | GateSpec<T>;', '  | ReverseSpec<T>\n'),
       before(
-        'src/kernel/fill.ts',
+        'src/kernel/prepare-step.ts',
         "    case 'git':\n",
         `    case 'reverse': {
       const text = fillText(effect.text, lookup);

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Rig, RunObject } from '../rig/rig.ts';
 import { restoreRecording } from './recording.ts';
-import type { Language, State } from './scenarios.ts';
-import { finishRun, LANGUAGES, STATES } from './scenarios.ts';
+import { finishRun, type Language, LANGUAGES, type State, STATES } from './scenarios.ts';
 
 const VERSIONS = readdirSync(import.meta.dirname).filter((name) => /^\d/.test(name));
 const RECORDINGS = VERSIONS.flatMap((version) =>
@@ -46,7 +45,8 @@ describe('is shown as it was', () => {
       expect(why, step).toMatchObject({ code: 0, stderr: '' });
       expect(why.stdout).toContain(step);
     }
-    expect((await rig.meow('list')).stdout).toMatch(new RegExp(`^r +${SHOWN[state]} `, 'm'));
+    const listed = state === 'killed' || state === 'waiting' ? 'interrupted' : SHOWN[state];
+    expect((await rig.meow('list')).stdout).toMatch(new RegExp(`^r +${listed} `, 'm'));
   });
 });
 
@@ -78,5 +78,10 @@ describe('is resumed to its end', () => {
 
 async function restore(version: string, language: Language, state: State): Promise<{ rig: Rig; recorded: RunObject }> {
   const { rig, status } = await restoreRecording(join(import.meta.dirname, version, language, state));
-  return { rig, recorded: status as RunObject };
+  const recorded = status as RunObject;
+  // While a question is open, an agent is shown in the state that asked it; it was `ask` before.
+  const agents = recorded.agents.map(({ state: shown, ...agent }) =>
+    shown === 'ask' ? agent : { ...agent, state: shown },
+  );
+  return { rig, recorded: { ...recorded, agents } };
 }

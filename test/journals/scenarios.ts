@@ -5,8 +5,7 @@
 
 import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Result } from '../rig/rig.ts';
-import { Rig, until } from '../rig/rig.ts';
+import { type Result, Rig, until } from '../rig/rig.ts';
 
 export const LANGUAGES = ['meow', 'raymond', 'conductor'] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -111,7 +110,7 @@ async function throughGates(rig: Rig, language: Language, start: readonly string
 
 /** One command is killed too, one ends by itself, and the agent reports to the inbox. */
 async function finishWithoutEngine(rig: Rig): Promise<void> {
-  const status = (step: string): string => rig.read(`.meow/workflows/r/steps/${step}/1/status`);
+  const status = (step: string): string => rig.read(`.meow/workflows/r/steps/${step}.1.status`);
   process.kill(-Number.parseInt(status('test'), 10), 'SIGKILL');
   rmSync(rig.path('hold'));
   await until(() => status('compile').includes('exit 0'), 'compile to end');

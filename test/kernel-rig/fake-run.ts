@@ -4,7 +4,7 @@
 //   run.watch((records, state) => handler.onRecords(records, state));
 //   await run.tell({ kind: 'stop-requested', by: 'me', force: false });
 
-import { UsageError } from '../../src/base/usage-error.ts';
+import { UsageError } from '../../src/base/errors.ts';
 import type { LiveRun } from '../../src/engine/client.ts';
 import type { Observer } from '../../src/engine/loop.ts';
 import type { Clock } from '../../src/engine/ports.ts';

@@ -22,6 +22,8 @@ export function fingerprint(state: RunState): unknown {
         {
           status: step.status,
           attempt: step.attempt,
+          finishedAt: step.finishedAt,
+          cost: step.cost,
           failures: step.failures,
           failure: step.failure,
           outputs: step.outputs,
@@ -29,6 +31,8 @@ export function fingerprint(state: RunState): unknown {
           effect: step.effect,
           stopping: step.stopping,
           items: step.items,
+          roundsAllowed: step.roundsAllowed,
+          delayedRound: step.delayedRound,
           names: step.names,
           gate: step.gate,
           eventsBefore: step.eventsBefore,
@@ -60,13 +64,16 @@ export function fingerprint(state: RunState): unknown {
     agentEffects: [...state.agentEffects.keys()].toSorted(),
     events: state.events,
     cost: state.cost,
+    absences: state.absences,
     transitions: state.transitions,
     turns: state.turns,
     allowance: state.allowance,
+    limits: state.limits,
     busy: Object.fromEntries(
       [...state.agents].filter(([, { busy }]) => busy !== null).map(([name, { busy }]) => [name, busy?.id]),
     ),
     ready: [...new Set(ready)].map(({ id }) => id).toSorted(),
+    parked: [...state.parked].map(({ id }) => id).toSorted(),
     blocked: [...state.agenda.blocked].map(({ id }) => id).toSorted(),
   };
 }

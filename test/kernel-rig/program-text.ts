@@ -8,20 +8,20 @@
 //   o by body (the block `body` performs it)
 //   e turn     f agent w1
 //   g each [1,2,3] child width 2      h each [1] child join false     i each file:items.json child key {{item}}
+//   l loop round max 3 until check delay 10s exhausted continue       (or: while check, output a.done; exhausted child)
 //   a gives NAME (an output)
 //   s spawn w1      p prompt w1 wants n      q prompt w1 forget       k kill w1       b asks (a condition)
 //
-// Routes: KEY=end | expand:B | inline:B | goto:B | reset:B | call:B>R | return:TEXT | fork:B | stop:done|failed
+// Routes: KEY=end | expand:B | inline:B | goto:B | reset:B | call:B>R | return:TEXT | fork:B | stop:done|failed | reject
 
-import { parseDuration } from '../../src/base/time.ts';
-import { assert, present } from '../../src/base/assert.ts';
+import { assert, present } from '../../src/base/errors.ts';
 import type { Json } from '../../src/base/json.ts';
+import { parseDuration } from '../../src/base/time.ts';
 import type { CommandSpec, SpawnSpec, TurnSpec } from '../../src/ir/effect.ts';
-import type { Transition, Target } from '../../src/ir/transition.ts';
-import { targetOf } from '../../src/ir/transition.ts';
-import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
+import type { Act, Block, LoopCheck, OnError, Program, Step } from '../../src/ir/program.ts';
 import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
 import type { Text, ValueTemplate } from '../../src/ir/text.ts';
+import { type Target, targetOf, type Transition } from '../../src/ir/transition.ts';
 
 export function parseProgram(lines: readonly string[]): Program {
   const blocks: Record<string, Block> = {};
@@ -92,6 +92,8 @@ export function parseFollow(text: string): Transition {
       return { kind: 'return', value: { kind: 'text', text: template(rest) } };
     case 'fork':
       return { kind: 'fork', target: target(rest), name: split(rest, '(')[0].toLowerCase() };
+    case 'reject':
+      return { kind: 'reject' };
     case 'stop':
       return { kind: 'stop', verdict: rest === 'done' ? 'done' : 'failed', reason: null };
     default:
@@ -123,6 +125,17 @@ function parseStep(line: string): Step {
     if (word === 'needs') step = { ...step, needs: next().split(',') };
     else if (word === 'retry') step = { ...step, retry: { ...step.retry, attemptsMax: Number(next()) } };
     else if (word === 'reprompts') step = { ...step, repromptsMax: Number(next()) };
+    else if (word === 'loop') act(loop(next()));
+    else if (word === 'max' && step.act.kind === 'loop') act({ ...step.act, roundsMax: value(next()) });
+    else if (word === 'until' && step.act.kind === 'loop') act({ ...step.act, check: check('after', next()) });
+    else if (word === 'while' && step.act.kind === 'loop') act({ ...step.act, check: check('before', next()) });
+    else if (word === 'output' && step.act.kind === 'loop') {
+      const [id, output] = split(next(), '.');
+      act({ ...step.act, check: { kind: 'output', step: id, path: [output] } });
+    } else if (word === 'exhausted' && step.act.kind === 'loop') {
+      const name = next();
+      act({ ...step.act, exhausted: name === 'continue' ? { kind: 'end' } : { kind: 'expand', target: target(name) } });
+    } else if (word === 'delay' && step.act.kind === 'loop') act({ ...step.act, delayMs: duration(next()) });
     else if (word === 'delay') step = { ...step, retry: { ...step.retry, delayMs: duration(next()) } };
     else if (word === 'backoff') step = { ...step, retry: { ...step.retry, backoff: next() as 'linear' } };
     else if (word === 'timeout') step = { ...step, timeout: next() };
@@ -185,6 +198,26 @@ function each(items: string, block: string): Act {
     width: null,
     join: true,
   };
+}
+
+function loop(block: string): Act {
+  const never: LoopCheck = { kind: 'output', step: 'never', path: ['true'] };
+  return {
+    kind: 'loop',
+    target: target(block),
+    check: never,
+    roundsMax: literal(1),
+    delayMs: 0,
+    exhausted: { kind: 'fail' },
+  };
+}
+
+function check(when: 'before' | 'after', block: string): LoopCheck {
+  return { kind: 'block', when, target: target(block) };
+}
+
+function value(text: string): ValueTemplate {
+  return /^\d+$/.test(text) ? literal(Number(text)) : { kind: 'text', text: template(text) };
 }
 
 function onError(text: string): OnError {

@@ -3,15 +3,13 @@
 //   const { state, records } = runKernel('a\nb needs a', ok('a#1'), bad('b#1'));
 
 import { success } from '../../src/ir/effect.ts';
-import type { FailureKind } from '../../src/ir/failure.ts';
-import { failure } from '../../src/ir/failure.ts';
+import { failure, type FailureKind } from '../../src/ir/failure.ts';
 import type { Outputs } from '../../src/ir/output.ts';
+import { UNLIMITED } from '../../src/ir/program.ts';
 import { decide } from '../../src/kernel/decide.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { Input } from '../../src/kernel/input.ts';
-import { UNLIMITED } from '../../src/ir/program.ts';
-import type { RunState } from '../../src/kernel/state.ts';
-import { initialState } from '../../src/kernel/state.ts';
+import { initialState, type RunState } from '../../src/kernel/state.ts';
 import { parseProgram } from './program-text.ts';
 
 /** 2026-01-08T21:00:00Z, the time of the first input. */
@@ -46,6 +44,11 @@ export function runKernel(
 
 export function ok(effect: string, outputs: Outputs = {}): Input {
   return { kind: 'effect-finished', effect, outcome: success(outputs) };
+}
+
+/** A condition that takes a route. */
+export function answered(effect: string, route: string): Input {
+  return { kind: 'effect-finished', effect, outcome: success({}, { route }) };
 }
 
 export function bad(effect: string, kind: FailureKind = 'exit-nonzero'): Input {

@@ -3,6 +3,7 @@
 // `npm test` kills at a sample of the appends. With MEOW_SWEEP=whole, as in `.ci/run`, it kills at every one.
 
 import { expect } from 'vitest';
+import type { Rig } from './rig.ts';
 
 export const IS_WHOLE = process.env['MEOW_SWEEP'] === 'whole';
 
@@ -33,4 +34,19 @@ export async function forEveryAppend(sample: number, kill: (append: number) => P
     if (both.includes(false)) return expect(killed, 'the run has hardly any appends').toBeGreaterThan(IS_WHOLE ? 2 : 0);
   }
   if (IS_WHOLE) expect.fail('the run has more appends than the sweep expects');
+}
+
+/**
+ * A person outside of the run. When a step has written the file `wanted`, they approve the gate, whether the run has an
+ * engine or not, and write the file `decided`.
+ */
+export async function approvedByPerson(rig: Rig, run: string, gate: string, folder = ''): Promise<void> {
+  await rig.appears(`${folder}wanted`);
+  // The sweep may kill this command as well.
+  for (let code = -1, tries = 0; code !== 0; tries++) {
+    const approval = await rig.meow('approve', run, gate, '--as', 'ann');
+    ({ code } = approval);
+    if (code !== 0 && tries === 9) expect.fail(`the person could not decide: ${approval.stderr}`);
+  }
+  rig.write(`${folder}decided`, '');
 }

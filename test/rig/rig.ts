@@ -5,8 +5,7 @@
 //   await using rig = await Rig.setup(); rig.write('a.meow.toml', …); const { stdout, code } = await rig.meow('run',
 // 'a.meow.toml');
 
-import type { ChildProcess } from 'node:child_process';
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import {
   existsSync,
@@ -216,6 +215,7 @@ export interface RunObject {
       { readonly status: string; readonly attempt: number; readonly outputs: Readonly<Record<string, unknown>> }
     >
   >;
+  readonly agents: readonly Readonly<Record<string, unknown>>[];
   readonly counts: Readonly<Record<string, number>>;
   readonly engine: { readonly pid: number } | null;
 }

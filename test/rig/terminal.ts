@@ -2,8 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
-import type { Rig } from './rig.ts';
-import { MEOW, until } from './rig.ts';
+import { MEOW, type Rig, until } from './rig.ts';
 
 export class Terminal implements Disposable {
   readonly #socket: string;

@@ -3,8 +3,7 @@
 // (test/contracts), like the driver that it replaces.
 
 import type { Answer, Driver, Note } from '../../src/engine/ports.ts';
-import type { Effect, Outcome, Progress } from '../../src/ir/effect.ts';
-import { success } from '../../src/ir/effect.ts';
+import { type Effect, type Outcome, type Progress, success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
 
 export interface ProcessWorld {

@@ -1,16 +1,14 @@
 // Random Programs of every shape that the kernel knows: graphs with needs and wildcards, expansions, branches,
-// iterations, steps that a block performs, recoveries, gates, agents that are started and stopped, and state machines
+// iterations, loops, steps that a block performs, recoveries, gates, agents that are started and stopped, and state machines
 // with calls and returns. They end, whatever the world answers.
 
 import type { Json } from '../../src/base/json.ts';
 import type { EffectSpec } from '../../src/ir/effect.ts';
-import type { Transition } from '../../src/ir/transition.ts';
-import { targetOf } from '../../src/ir/transition.ts';
-import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
-import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
+import type { Act, Block, Loop, OnError, Program, Step } from '../../src/ir/program.ts';
+import { canGrow, DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
 import type { Text, ValueTemplate } from '../../src/ir/text.ts';
-import type { Random } from './random.ts';
-import { below, oneOf } from './random.ts';
+import { targetOf, type Transition } from '../../src/ir/transition.ts';
+import { below, oneOf, type Random } from './random.ts';
 
 const DEPTH_MAX = 3;
 const SAID = [{ name: 'said', type: 'string', required: true, description: null }] as const;
@@ -155,6 +153,7 @@ class Maker {
       };
       return { ...plain, act, retry: NO_RETRY };
     }
+    if (roll < 0.95) return { ...plain, act: this.#loop(depth), retry: NO_RETRY };
     const gate: EffectSpec<Text> = {
       kind: 'gate',
       gate: { parts: [{ path: ['step_id'], quote: [] }] },
@@ -163,6 +162,36 @@ class Maker {
       approvers: null,
     };
     return { ...plain, act: { kind: 'effect', effect: gate }, retry: NO_RETRY, timeout: null };
+  }
+
+  #loop(depth: number): Act {
+    const random = this.#random;
+    const when = oneOf(random, ['before', 'after', null] as const);
+    return {
+      kind: 'loop',
+      target: to(this.#block(depth)),
+      check:
+        when === null
+          ? { kind: 'output', step: 's0', path: ['said'] }
+          : { kind: 'block', when, target: to(this.#check(when === 'before' ? 'while' : 'until')) },
+      roundsMax: literal(1 + below(random, 3)),
+      delayMs: random() < 0.5 ? 0 : below(random, 40),
+      exhausted: oneOf<Loop['exhausted']>(random, [
+        { kind: 'fail' },
+        { kind: 'end' },
+        { kind: 'expand', target: to(this.graph(depth + 1)) },
+      ]),
+    };
+  }
+
+  #check(id: string): string {
+    const name = this.#name('check');
+    const step: Step = {
+      ...this.#plain(id),
+      act: { kind: 'effect', effect: { ...command(id), verdict: 'condition' } },
+    };
+    this.blocks[name] = { name, parameters: [], naming: 'path', steps: [step], visits: null };
+    return name;
   }
 
   #block(depth: number): string {
@@ -205,9 +234,9 @@ class Maker {
   #needs(earlier: readonly Step[]): string[] {
     const random = this.#random;
     const needs = earlier.filter(() => random() < 0.3).map(({ id }) => id);
-    const growing = earlier.filter(({ act, routes }) => act.kind === 'each' || Object.keys(routes).length > 0);
+    const growing = earlier.filter(canGrow);
     if (growing.length > 0 && random() < 0.3)
-      needs.push(`${oneOf(random, growing).id}.${oneOf(random, ['*', '*.*', '*.s0'])}`);
+      needs.push(`${oneOf(random, growing).id}.${oneOf(random, ['*', '*.*', '*.s0', '2.s0'])}`);
     return needs;
   }
 

@@ -4,21 +4,18 @@
 // one.
 
 import { isDeepStrictEqual } from 'node:util';
+
 import { Engine, fold } from '../../src/engine/loop.ts';
 import { success } from '../../src/ir/effect.ts';
-import type { Program } from '../../src/ir/program.ts';
+import { type Program, UNLIMITED } from '../../src/ir/program.ts';
 import { decide } from '../../src/kernel/decide.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { Input } from '../../src/kernel/input.ts';
-import type { RunState } from '../../src/kernel/state.ts';
-import { initialState, isFinished } from '../../src/kernel/state.ts';
+import { initialState, isFinished, type RunState, type StepState } from '../../src/kernel/state.ts';
 import { fingerprint } from '../kernel-rig/fingerprint.ts';
-import { below, hash, randomFrom } from './random.ts';
-import type { Random } from './random.ts';
-import { UNLIMITED } from '../../src/ir/program.ts';
 import { randomProgram } from './random-program.ts';
-import type { Roughness } from './world.ts';
-import { Crash, World } from './world.ts';
+import { below, hash, type Random, randomFrom } from './random.ts';
+import { Crash, type Roughness, World } from './world.ts';
 
 const CALM: Roughness = { crash: 0, reboot: 0, twice: 0 };
 const LIVES_MAX = 500;
@@ -199,7 +196,9 @@ function reachesIntoFailure(state: RunState): boolean {
 
 /** In a failed frame, which steps had started depends on the order of answers. */
 function dependsOnOrder(state: RunState, id: string): boolean {
-  let frame = state.steps.get(id)?.frame;
+  const step = state.steps.get(id);
+  if (step !== undefined && hasFailedRound(step)) return true;
+  let frame = step?.frame;
   while (frame !== undefined) {
     if (frame.failing) return true;
     const above: string | null =
@@ -207,6 +206,11 @@ function dependsOnOrder(state: RunState, id: string): boolean {
     frame = above === null ? undefined : state.frames.get(above);
   }
   return false;
+}
+
+/** The outputs of a loop contain those of its steps. */
+function hasFailedRound({ definition: { act }, children }: StepState): boolean {
+  return act.kind === 'loop' && children.some(({ failing, steps }) => failing || steps.some(hasFailedRound));
 }
 
 /** G4: an ended run has only ended steps. G3: no gate is passed without a decision. */

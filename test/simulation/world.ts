@@ -7,18 +7,15 @@
 //   G5  nothing is started that the durable journal does not request (E2).
 
 import type { Clock, Driver, Drivers, Journal } from '../../src/engine/ports.ts';
-import type { Effect, Outcome } from '../../src/ir/effect.ts';
-import { success } from '../../src/ir/effect.ts';
+import { type Effect, type Outcome, success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
 import type { Outputs } from '../../src/ir/output.ts';
 import type { Program } from '../../src/ir/program.ts';
 import { apply } from '../../src/kernel/apply.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
-import type { RunState } from '../../src/kernel/state.ts';
-import { CLEANUP_STEP, effectId, initialState } from '../../src/kernel/state.ts';
+import { CLEANUP_STEP, effectId, initialState, type RunState } from '../../src/kernel/state.ts';
 import { Processes } from './processes.ts';
-import type { Random } from './random.ts';
-import { below, hash } from './random.ts';
+import { below, hash, type Random } from './random.ts';
 
 export class Crash extends Error {}
 
@@ -220,6 +217,8 @@ export class World {
     const temper = hash(effect.step) % 20;
     const failing = temper === 1 || ((temper === 2 || temper === 3) && times === 0);
     if (failing) return { kind: 'failure', failure: failure('exit-nonzero', 'exited with status 1', { code: 1 }) };
+    if (temper === 4 && times === 0 && effect.step !== CLEANUP_STEP)
+      return { kind: 'failure', failure: failure('limit-reached', 'no more today', { parks: true }) };
     const route =
       effect.spec.kind === 'command' && effect.spec.verdict === 'condition'
         ? temper % 2 === 0

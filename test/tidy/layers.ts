@@ -1,6 +1,6 @@
 // Who may import whom, and what the pure layers do without.
 
-import { type Code, codeUnder, isTest, type Import, matches, type Rule } from './tree.ts';
+import { type Code, codeUnder, type Import, isTest, matches, type Rule } from './tree.ts';
 
 interface Layer {
   /** Layers, or single files of them, that may be imported; `type LAYER` for its types alone. */

@@ -3,31 +3,23 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { present } from '../../base/assert.ts';
-import { hasErrors } from '../../base/diagnostic.ts';
-import { nearest } from '../../base/nearest.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import { diagnosticJson } from '../../view/diagnostics.ts';
-import { sanitize } from '../../view/sanitize.ts';
-import { adapterJson, channelsOf, commandsOf, describeAdapter, labelled } from '../../view/adapter-lines.ts';
-import { isThere, putFolder, removeFolder } from '../../app/adapter-install/put.ts';
-import { sourceOf, withSource } from '../../app/adapter-install/source.ts';
+import { isThere, putFolder, removeFolder, sourceOf, withSource } from '../../app/adapter-install.ts';
 import type { CheckedAdapter, FoundAdapter } from '../../app/adapters.ts';
 import { ADAPTER_FILE, Adapters, adaptersIn, checkAdapter, keysIn } from '../../app/adapters.ts';
-import { inColumns, paletteFor } from '../terminal.ts';
-import { EXIT } from '../exit.ts';
-import type { Project } from '../../app/project.ts';
-import { findProject } from '../../app/project.ts';
-import { warn, printLine } from '../output.ts';
-import { readSettings } from '../../app/settings.ts';
-import { shownPath } from '../../app/sources.ts';
-import { printDiagnostics } from '../diagnostics.ts';
+import { findProject, type Project } from '../../app/project.ts';
+import { readSettings, shownPath } from '../../app/sources.ts';
+import { present, UsageError } from '../../base/errors.ts';
+import { own } from '../../base/json.ts';
+import { nearest } from '../../base/names.ts';
+import { sanitize } from '../../base/sanitize.ts';
+import { hasErrors } from '../../base/source.ts';
+import { adapterJson, channelsOf, commandsOf, describeAdapter, labelled } from '../../view/adapter-lines.ts';
+import { diagnosticJson } from '../../view/diagnostics.ts';
+import type { Switches } from '../flags.ts';
+import { EXIT, printLine, warn } from '../output.ts';
+import { inColumns, paletteFor, printDiagnostics } from '../terminal.ts';
 
-export interface AdapterOptions {
-  readonly project?: true;
-  readonly force?: true;
-  readonly json?: true;
-}
+type AdapterOptions = Switches<'project' | 'force' | 'json'>;
 
 interface Action {
   /** Its subject; null if it concerns everything. */
@@ -43,20 +35,20 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   remove: { argument: 'NAME', flags: ['project'], perform: remove },
 };
 
-export function adapter(name: string, what: string | null, options: AdapterOptions): number {
-  const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+export function adapter(name: string, what: string | undefined, options: AdapterOptions): number {
+  const action = own(ACTIONS, name);
   if (action === undefined) {
     const guess = nearest(name, Object.keys(ACTIONS));
     const meant = guess === null ? '' : `did you mean ${guess}? `;
     throw new UsageError(`meow adapter cannot ${name}`, `${meant}the actions are install, list, show and remove`);
   }
-  if (action.argument !== null && what === null) {
+  if (action.argument !== null && what === undefined) {
     throw new UsageError(
       `meow adapter ${name} needs a ${action.argument.toLowerCase()}`,
       `meow adapter ${name} ${action.argument}`,
     );
   }
-  if (action.argument === null && what !== null) {
+  if (action.argument === null && what !== undefined) {
     throw new UsageError(`unexpected argument '${what}'`, 'its flags: meow help adapter');
   }
   const [other] = (Object.keys(options) as (keyof AdapterOptions)[]).filter((flag) => !action.flags.includes(flag));
@@ -128,8 +120,7 @@ function list(project: Project, _what: string, { json }: AdapterOptions): number
 
 function show(project: Project, name: string, { json }: AdapterOptions): number {
   const adapters = new Adapters(project);
-  const found = adapters.find(name);
-  if (found === null) throw unknown(adapters, name);
+  const found = findAdapter(adapters, name);
   const preferred = defaultOf(project, adapters);
   if (json) {
     const more = found.adapter === null ? {} : adapterJson(found.adapter);
@@ -140,9 +131,8 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
   printProblems(found);
   if (found.adapter === null) return EXIT.failed;
   const { description } = found.adapter;
-  printLine(
-    `${name}${description === '' ? '' : `: ${sanitize(description)}`}${name === preferred ? ' (default)' : ''}`,
-  );
+  const about = description === '' ? '' : `: ${sanitize(description)}`;
+  printLine(`${name}${about}${name === preferred ? ' (default)' : ''}`);
   const shadows = found.shadows.length === 0 ? '' : `; it overrides the one that is ${found.shadows.join(', and ')}`;
   const head = [
     ['from', `${found.origin}: ${found.file}${shadows}`],
@@ -154,19 +144,16 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
 
 function remove(project: Project, name: string, { project: inProject }: AdapterOptions): number {
   const adapters = new Adapters(project);
-  const found = adapters.find(name);
-  if (found === null) throw unknown(adapters, name);
+  const found = findAdapter(adapters, name);
   const origin = inProject ? 'project' : 'user';
   const target = join(adaptersIn(project, origin), name);
   if (!isThere(target)) {
     if (found.origin === 'built in') {
-      throw new UsageError(
-        `the adapter ${name} is built in and cannot be removed`,
-        'an adapter of your own with that name overrides it',
-      );
+      const hint = 'an adapter of your own with that name overrides it';
+      throw new UsageError(`the adapter ${name} is built in and cannot be removed`, hint);
     }
-    const where = inProject ? `meow adapter remove ${name}` : `meow adapter remove ${name} --project`;
-    throw new UsageError(`there is no adapter ${shownPath(project, target)}`, `there is ${found.file}: ${where}`);
+    const command = `meow adapter remove ${name}${inProject ? '' : ' --project'}`;
+    throw new UsageError(`there is no adapter ${shownPath(project, target)}`, `there is ${found.file}: ${command}`);
   }
   removeFolder(target);
   printLine(`removed ${shownPath(project, target)}`);
@@ -176,7 +163,7 @@ function remove(project: Project, name: string, { project: inProject }: AdapterO
   return EXIT.done;
 }
 
-/** Every problem with its place; one that has none, in a line. */
+/** Every problem with its position; one without a position as a line. */
 function printProblems({ diagnostics, problem }: CheckedAdapter): void {
   printDiagnostics(diagnostics, paletteFor(process.stderr));
   if (problem !== null && !hasErrors(diagnostics)) warn(`meow: ${problem}`);
@@ -190,7 +177,9 @@ function defaultOf(project: Project, adapters: Adapters): string {
   return readSettings(project).config.defaultAdapter ?? adapters.default();
 }
 
-function unknown(adapters: Adapters, name: string): UsageError {
-  const refusal = present(adapters.refusal(name), `the adapter ${name} is there`);
-  return new UsageError(refusal.message, refusal.hint);
+function findAdapter(adapters: Adapters, name: string): FoundAdapter {
+  const found = adapters.find(name);
+  if (found !== null) return found;
+  const { message, hint } = present(adapters.refusal(name), `the adapter ${name} is there`);
+  throw new UsageError(message, hint);
 }

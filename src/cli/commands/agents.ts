@@ -1,15 +1,13 @@
-// `meow agents`: who works for the runs of this project, and on what; and who is left of runs that are over.
+// `meow agents`: the agents of this project's runs and their steps, also those that outlive their run.
 
-import { runStatus, statusView } from '../../view/status.ts';
-import type { AgentView } from '../../view/status.ts';
-import { shorten, sanitize } from '../../view/sanitize.ts';
-import type { Store } from '../../app/runs.ts';
 import { agentsLeft, runsWithProcesses } from '../../app/agent-liveness.ts';
-import { inColumns } from '../terminal.ts';
-import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../../app/runs.ts';
-import { warn, warnUnreadable, printLine } from '../output.ts';
+import { inEach, readRun, resolveRun, runsGoingOn, type Store, storeOf } from '../../app/runs.ts';
+import { sanitize, shorten } from '../../base/sanitize.ts';
+import { type AgentView, isInterrupted, runStatus, statusText, statusView } from '../../view/status.ts';
+import type { RunChoice, Switches } from '../flags.ts';
+import { EXIT, printLine, warn, warnUnreadable } from '../output.ts';
+import { inColumns } from '../terminal.ts';
 
 interface ListedAgent extends AgentView {
   readonly workflow: string;
@@ -17,15 +15,15 @@ interface ListedAgent extends AgentView {
   readonly run: string;
 }
 
-/** Of one run all that it ever had; of all runs those of the runs that are not over, and those that live on. */
-export async function agents(options: { readonly workflow?: string; readonly json?: true }): Promise<number> {
+/** All agents of one run; or those of all unfinished runs, and those that still run although their run has ended. */
+export async function agents(options: RunChoice & Switches<'json'>): Promise<number> {
   const store = storeOf(findProject());
+  const chosen = options.run ?? options.workflow;
   const listed =
-    options.workflow === undefined
-      ? await agentsOfAll(store)
-      : await agentsOf(store, await resolveRun(store, options.workflow));
+    chosen === undefined ? await agentsOfAll(store) : await agentsOf(store, await resolveRun(store, chosen));
   if (options.json) {
-    printLine(JSON.stringify(listed.map(withoutRun), null, 2));
+    const shown = listed.map(({ run: _run, ...agent }) => agent);
+    printLine(JSON.stringify(shown, null, 2));
     return EXIT.done;
   }
   const rows = listed.map(({ workflow, run, id, status, adapter, current_step: step, terminal, workdir }) => [
@@ -37,9 +35,9 @@ export async function agents(options: { readonly workflow?: string; readonly jso
     sanitize(terminal ?? workdir ?? ''),
   ]);
   for (const line of inColumns(['RUN', 'AGENT', 'STATUS', 'ADAPTER', 'STEP', 'WHERE'], rows)) printLine(line);
-  if (listed.length === 0 && options.workflow === undefined) {
+  if (listed.length === 0 && chosen === undefined) {
     warn('no agents');
-    warn('  agents of a run that has ended: meow agents --workflow ID');
+    warn('  agents of a run that has ended: meow agents --run ID');
   } else if (listed.length === 0) warn('the run has no agents');
   return EXIT.done;
 }
@@ -58,10 +56,8 @@ async function agentsOfAll(store: Store): Promise<readonly ListedAgent[]> {
 
 async function agentsOf(store: Store, id: string): Promise<readonly ListedAgent[]> {
   const run = await readRun(store, id);
-  const known = (await store.holder(id)) === null ? await agentsLeft(store, run) : statusView(run.state).agents;
-  return known.map((agent) => ({ workflow: id, run: runStatus(run.state), ...agent }));
-}
-
-function withoutRun({ run: _run, ...agent }: ListedAgent): object {
-  return agent;
+  const hasEngine = (await store.holder(id)) !== null;
+  const known = hasEngine ? statusView(run.state).agents : await agentsLeft(store, run);
+  const shown = statusText(runStatus(run.state), isInterrupted(run.state, hasEngine));
+  return known.map((agent) => ({ workflow: id, run: shown, ...agent }));
 }

@@ -3,13 +3,13 @@
 
 import { spawnSync } from 'node:child_process';
 import { constants } from 'node:os';
+
 import { agentTerminal } from '../../app/agent-terminal.ts';
 import { findProject } from '../../app/project.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { shownPath } from '../../app/sources.ts';
-import { sanitize } from '../../view/sanitize.ts';
-import { EXIT } from '../exit.ts';
-import { warn, printLine } from '../output.ts';
+import { sanitize } from '../../base/sanitize.ts';
+import { EXIT, printLine, warn } from '../output.ts';
 
 export async function attach(
   wanted: string,
@@ -20,8 +20,13 @@ export async function attach(
   const store = storeOf(project);
   const run = await readRun(store, await resolveRun(store, wanted));
   const { transcript, command } = await agentTerminal(project, run, agent, options.readOnly === true);
-  const gone = (): number => reportGone(run.id, agent, shownPath(project, transcript));
-  if (command === null) return gone();
+  const reportGone = (): number => {
+    warn(`meow: the terminal of agent ${sanitize(agent)} is gone`);
+    warn(`  its output: ${shownPath(project, transcript)}`);
+    warn(`  its status: meow agents --run ${run.id}`);
+    return EXIT.failed;
+  };
+  if (command === null) return reportGone();
   if (options.print || !process.stdin.isTTY || !process.stdout.isTTY) {
     printLine(command.text);
     return EXIT.done;
@@ -31,12 +36,5 @@ export async function attach(
   if (error !== undefined) throw error;
   if (signal !== null) return 128 + constants.signals[signal];
   // The agent may have ended meanwhile.
-  return status === 0 ? EXIT.done : gone();
-}
-
-function reportGone(id: string, agent: string, transcript: string): number {
-  warn(`meow: the terminal of agent ${sanitize(agent)} is gone`);
-  warn(`  its output: ${transcript}`);
-  warn(`  its status: meow agents --workflow ${id}`);
-  return EXIT.failed;
+  return status === 0 ? EXIT.done : reportGone();
 }

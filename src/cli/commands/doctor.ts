@@ -1,23 +1,20 @@
-// `meow doctor`: whether everything is there that runs and agents need, and what to do where it is not.
+// `meow doctor`: checks that everything needed by runs and agents is installed, and says how to fix it if not.
 
-import { sanitize } from '../../view/sanitize.ts';
 import { Adapters } from '../../app/adapters.ts';
-import { inColumns, paletteFor } from '../terminal.ts';
-import { checkAdapters } from '../../app/doctor/agent-programs.ts';
-import type { Check } from '../../app/doctor/check.ts';
-import { checkMachine } from '../../app/doctor/machine.ts';
-import { EXIT } from '../exit.ts';
+import { type Check, checkAdapters, checkMachine } from '../../app/doctor.ts';
 import { findProject } from '../../app/project.ts';
-import { printLine } from '../output.ts';
+import { sanitize } from '../../base/sanitize.ts';
+import { EXIT, printLine } from '../output.ts';
+import { inColumns, paletteFor } from '../terminal.ts';
 
-/** A program that has not answered by then hangs, or waits for somebody. */
-const PATIENCE_MS = 10_000;
+/** A program that takes longer hangs, or waits for somebody. */
+const TIMEOUT_MS = 10_000;
 
 export async function doctor({ json }: { readonly json?: true }): Promise<number> {
   const project = findProject();
   const [machine, agents] = await Promise.all([
-    checkMachine(project, PATIENCE_MS),
-    checkAdapters(new Adapters(project).all(), PATIENCE_MS),
+    checkMachine(project, TIMEOUT_MS),
+    checkAdapters(new Adapters(project).all(), TIMEOUT_MS),
   ]);
   const checks = [...machine, ...agents];
   if (json) printLine(JSON.stringify(checks, null, 2));
@@ -27,12 +24,12 @@ export async function doctor({ json }: { readonly json?: true }): Promise<number
 
 function table(checks: readonly Check[]): readonly string[] {
   const palette = paletteFor(process.stdout);
-  const brushes = { ok: palette.green, warning: palette.yellow, missing: palette.red };
+  const styles = { ok: palette.green, warning: palette.yellow, missing: palette.red };
   const rows = checks.map(({ status, name, text, cure }) => [
     status,
     sanitize(name),
     sanitize(cure === null ? text : `${text} · ${cure}`),
   ]);
   const [, ...lines] = inColumns(['', '', ''], rows);
-  return lines.map((line) => line.replace(/^\S+/, (status) => brushes[status as Check['status']](status)));
+  return lines.map((line) => line.replace(/^\S+/, (status) => styles[status as Check['status']](status)));
 }

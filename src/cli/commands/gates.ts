@@ -1,44 +1,57 @@
-// `meow gates`: the decisions that runs of this project wait for, or have asked for and gone on without.
+// `meow gates`, `approve`, `reject` and `answer`: the decisions that runs of this project wait for.
 
-import { formatDuration } from '../../base/time.ts';
-import { shorten, sanitize } from '../../view/sanitize.ts';
-import type { GateView } from '../../view/status.ts';
-import { openGates } from '../../view/status.ts';
-import { inColumns } from '../terminal.ts';
-import { EXIT } from '../exit.ts';
+import { userInfo } from 'node:os';
+
+import { messageOf } from '../../app/agent-requests.ts';
+import { decideGate, type GateVerdict, storeForDecision, verbOf } from '../../app/decide-gate.ts';
+import { chooseGate } from '../../app/gate-choice.ts';
 import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../../app/runs.ts';
-import { warn, warnUnreadable, printLine } from '../output.ts';
+import { shownRun } from '../../app/shown-run.ts';
+import { readSettings } from '../../app/sources.ts';
+import { describeWorkspace } from '../../app/workspace.ts';
+import { sanitize, shorten } from '../../base/sanitize.ts';
+import { formatDuration } from '../../base/time.ts';
+import { tolerate } from '../../sys/errors.ts';
+import { type GateView, openGates } from '../../view/status.ts';
+import type { RunChoice, Switches } from '../flags.ts';
+import { EXIT, printLine, warn, warnUnreadable } from '../output.ts';
+import { inColumns, paletteFor } from '../terminal.ts';
 
-interface OpenGate extends GateView {
-  readonly workflow: string;
-}
-
-export async function gates(options: { readonly workflow?: string; readonly json?: true }): Promise<number> {
-  const store = storeOf(findProject());
-  const openIn = async (id: string): Promise<readonly OpenGate[]> =>
-    openGates((await readRun(store, id)).state).map((gate) => ({ workflow: id, ...gate }));
+export async function gates(options: RunChoice & Switches<'json'>): Promise<number> {
+  const project = findProject();
+  const store = storeOf(project);
+  const run = options.run ?? options.workflow;
+  const openIn = async (id: string): Promise<readonly (GateView & { readonly workflow: string })[]> =>
+    openGates((await shownRun(store, await readRun(store, id))).state).map((gate) => ({ workflow: id, ...gate }));
   const open =
-    options.workflow === undefined
+    run === undefined
       ? await inEach(await runsWithQuestions(store), openIn, warnUnreadable)
-      : await openIn(await resolveRun(store, options.workflow));
+      : await openIn(await resolveRun(store, run));
   if (options.json) {
     printLine(JSON.stringify(open, null, 2));
     return EXIT.done;
   }
-  const rows = open.map(({ workflow, id, step, opened_at: openedAt, prompt }) => [
+  const hasApprovers = open.some(({ approvers }) => approvers !== null);
+  const rows = open.map(({ workflow, id, step, opened_at: openedAt, approvers, prompt }) => [
     workflow,
     sanitize(id),
     shorten(step ?? ''),
     openedAt === null ? '' : formatDuration(Date.now() - Date.parse(openedAt)),
+    ...(hasApprovers ? [sanitize((approvers ?? ['any person']).join(', '))] : []),
     sanitize((prompt ?? '').trim().split('\n')[0] ?? ''),
   ]);
-  for (const line of inColumns(['RUN', 'GATE', 'STEP', 'WAITS', 'PROMPT'], rows)) printLine(line);
+  const titles = ['RUN', 'GATE', 'STEP', 'WAITS', ...(hasApprovers ? ['APPROVERS'] : []), 'PROMPT'];
+  for (const line of inColumns(titles, rows)) printLine(line);
   // What an agent asks is a screen, and a line of it tells little.
   for (const { workflow, id, prompt } of open.filter((gate) => gate.prompt?.trim().includes('\n'))) {
     printLine('');
     printLine(`${workflow} ${sanitize(id)}:`);
     for (const line of (prompt ?? '').trim().split('\n')) printLine(`  ${sanitize(line)}`.trimEnd());
+  }
+  for (const id of new Set(open.map(({ workflow }) => workflow))) {
+    const { state } = await readRun(store, id);
+    for (const line of await describeWorkspace(state, paletteFor(process.stdout), project.cwd)) printLine(line);
   }
   warn(
     open.length === 0
@@ -46,4 +59,54 @@ export async function gates(options: { readonly workflow?: string; readonly json
       : '  decide: meow approve RUN GATE · meow reject RUN GATE --reason TEXT · meow answer RUN GATE TEXT',
   );
   return EXIT.done;
+}
+
+interface DeciderOptions {
+  readonly as?: string;
+  readonly sign?: string | true;
+}
+
+type Said = Omit<GateVerdict, 'by'>;
+type Gate = string | undefined;
+
+export function approve(id: string, gate: Gate, options: DeciderOptions & { notes?: string }): Promise<number> {
+  return decide(id, gate, { approved: true, notes: options.notes ?? null, answer: null }, options);
+}
+
+export function reject(id: string, gate: Gate, options: DeciderOptions & { reason?: string }): Promise<number> {
+  return decide(id, gate, { approved: false, notes: options.reason ?? null, answer: null }, options);
+}
+
+/** The only open gate if `second` is absent: the first argument is the text then. */
+export function answer(
+  id: string,
+  first: string,
+  second: string | undefined,
+  options: DeciderOptions,
+): Promise<number> {
+  const [gate, text] = second === undefined ? [undefined, first] : [first, second];
+  return decide(id, gate, { approved: true, notes: null, answer: text }, options);
+}
+
+async function decide(wanted: string, named: Gate, said: Said, options: DeciderOptions): Promise<number> {
+  const project = findProject();
+  const { as, sign } = options;
+  const store = storeForDecision(project);
+  const verdict = { ...said, by: as ?? userName() };
+  const { config } = readSettings(project);
+  const how = { config, isNamed: as !== undefined, ...(sign === undefined ? {} : { sign }) };
+  const id = await resolveRun(store, wanted);
+  const gate = await chooseGate(store, id, named);
+  const reply = await decideGate(store, id, gate, verdict, how);
+  if (reply.kind === 'ack') {
+    printLine(reply.note ?? `${gate} is ${verbOf(verdict)}`);
+    return EXIT.done;
+  }
+  warn(`meow: ${messageOf(reply)}`);
+  return EXIT.usage;
+}
+
+function userName(): string {
+  // The system has no name for this user.
+  return tolerate(['ENOENT'], process.env['USER'] ?? 'somebody', () => userInfo().username);
 }

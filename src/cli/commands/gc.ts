@@ -1,17 +1,12 @@
 // `meow gc`: remove what ended runs left in the repository, and say why the rest is kept.
 
-import { collectGarbage } from '../../app/collect-garbage.ts';
-import type { GcVerdict } from '../../app/collect-garbage.ts';
+import { collectGarbage, type GcVerdict } from '../../app/collect-garbage.ts';
 import { findProject } from '../../app/project.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import { EXIT } from '../exit.ts';
-import { warn, printLine } from '../output.ts';
+import { UsageError } from '../../base/errors.ts';
+import type { Switches } from '../flags.ts';
+import { EXIT, printLine, warn } from '../output.ts';
 
-export interface GcOptions {
-  readonly force?: true;
-  readonly dryRun?: true;
-  readonly json?: true;
-}
+type GcOptions = Switches<'force' | 'dryRun' | 'json'>;
 
 /** `runs`: only these; none means all. */
 export async function gc(runs: readonly string[], { force, dryRun, json }: GcOptions): Promise<number> {

@@ -1,47 +1,32 @@
-// `meow graph`: the steps of a file as they are written, or of a run as they stand.
+// `meow graph`: the steps of a file as written, or of a run with their status.
 
-import { hasErrors } from '../../base/diagnostic.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import { isRunId } from '../../app/runs.ts';
-import type { Graph } from '../../view/graph.ts';
-import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
-import { graphSvg } from '../../view/graph-svg.ts';
-import { paletteFor } from '../terminal.ts';
-import { EXIT } from '../exit.ts';
-import type { Project } from '../../app/project.ts';
-import { findProject } from '../../app/project.ts';
-import { hasRun, readRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { printLine } from '../output.ts';
 import { Adapters } from '../../app/adapters.ts';
-import type { CompiledWorkflow } from '../../app/compile.ts';
-import { compileWorkflow } from '../../app/compile.ts';
-import { readSettings } from '../../app/settings.ts';
-import { printDiagnostics } from '../diagnostics.ts';
+import { type CompiledWorkflow, compileWorkflow } from '../../app/compile.ts';
+import { findProject, type Project } from '../../app/project.ts';
+import { hasRun, isRunId, readRun, resolveRun, storeOf } from '../../app/runs.ts';
+import { readSettings } from '../../app/sources.ts';
+import { UsageError } from '../../base/errors.ts';
+import { hasErrors } from '../../base/source.ts';
+import { graphSvg } from '../../view/graph-svg.ts';
+import { type Graph, graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
+import { EXIT, printLine } from '../output.ts';
+import { paletteFor, printDiagnostics } from '../terminal.ts';
 
-export interface GraphOptions {
-  readonly format?: 'mermaid' | 'dot' | 'text' | 'json' | 'svg';
-}
+const FORMATS = {
+  mermaid: graphMermaid,
+  dot: graphDot,
+  svg: graphSvg,
+  text: graphText,
+  json: (drawn: Graph) => JSON.stringify(drawn, null, 2),
+};
 
-export async function graph(what: string, { format = 'text' }: GraphOptions): Promise<number> {
+type Format = keyof typeof FORMATS;
+
+export async function graph(what: string, { format = 'text' }: { readonly format?: Format }): Promise<number> {
   const found = await graphOf(findProject(), what);
   if (found === null) return EXIT.failed;
-  printLine(render(found, format).trimEnd());
+  printLine(FORMATS[format](found).trimEnd());
   return EXIT.done;
-}
-
-function render(drawn: Graph, format: NonNullable<GraphOptions['format']>): string {
-  switch (format) {
-    case 'mermaid':
-      return graphMermaid(drawn);
-    case 'dot':
-      return graphDot(drawn);
-    case 'svg':
-      return graphSvg(drawn);
-    case 'text':
-      return graphText(drawn);
-    case 'json':
-      return JSON.stringify(drawn, null, 2);
-  }
 }
 
 /** The run of that id, else the file, else the run whose id begins so. Null if the file is invalid, which is reported. */

@@ -6,15 +6,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-import { assert } from '../../base/assert.ts';
-import { nearest } from '../../base/nearest.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import { asUsageError } from '../../app/errors.ts';
-import { isErrno } from '../../sys/errno.ts';
-import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { printLine } from '../output.ts';
 import { shownPath } from '../../app/sources.ts';
+import { assert, UsageError } from '../../base/errors.ts';
+import { nearest } from '../../base/names.ts';
+import { asUsageError, isErrno } from '../../sys/errors.ts';
+import { EXIT, printLine } from '../output.ts';
 
 const FIRST = 'hello';
 const ENDING = '.meow.toml';
@@ -61,17 +58,13 @@ function namesIn(folder: string): readonly string[] {
 function unknownTemplate(folder: string, names: readonly string[], wanted: string): UsageError {
   const guess = nearest(wanted, names);
   const width = Math.max(...names.map(({ length }) => length));
-  const lines = names.map((name) => `    ${name.padEnd(width)}  ${descriptionOf(read(folder, `${name}${ENDING}`))}`);
-  const meant = guess === null ? '' : `did you mean ${guess}? `;
-  return new UsageError(
-    `unknown template ${JSON.stringify(wanted)}`,
-    [`${meant}the templates are:`, ...lines].join('\n'),
-  );
-}
-
-/** Description of the first workflow in the text. */
-function descriptionOf(text: string): string {
-  return /^description = "(.*)"$/m.exec(text)?.[1] ?? '';
+  const lines = names.map((name) => {
+    // The description of the first workflow in the file.
+    const [, description = ''] = /^description = "(.*)"$/m.exec(read(folder, `${name}${ENDING}`)) ?? [];
+    return `    ${name.padEnd(width)}  ${description}`;
+  });
+  const head = `${guess === null ? '' : `did you mean ${guess}? `}the templates are:`;
+  return new UsageError(`unknown template ${JSON.stringify(wanted)}`, [head, ...lines].join('\n'));
 }
 
 function read(folder: string, file: string): string {

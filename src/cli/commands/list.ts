@@ -1,34 +1,23 @@
 // `meow list`: all runs of the project, newest first. An ended run is shown by its store entry alone, since there may
 // be thousands of runs with thousands of steps.
 
-import { nearest } from '../../base/nearest.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import { formatDuration, formatMoment } from '../../base/time.ts';
-import type { RunEntry, Store } from '../../app/runs.ts';
-import type { RunStatus } from '../../view/status.ts';
-import { moment, runStatus } from '../../view/status.ts';
-import { cut, padTo } from '../../view/row.ts';
-import { sanitize } from '../../view/sanitize.ts';
-import { lineWidth, paletteFor } from '../terminal.ts';
-import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { readRun, storeOf, unlessRefused } from '../../app/runs.ts';
-import { warn, printLine } from '../output.ts';
+import { readRun, type RunEntry, type Store, storeOf, unlessRefused } from '../../app/runs.ts';
+import { UsageError } from '../../base/errors.ts';
+import { nearest } from '../../base/names.ts';
+import { sanitize } from '../../base/sanitize.ts';
+import { formatDuration, formatMoment } from '../../base/time.ts';
+import { type CostView, costViewText, reportedCost } from '../../view/cost.ts';
+import { runDuration } from '../../view/durations.ts';
+import { cut, type Style } from '../../view/row.ts';
+import { isInterrupted, moment, runStatus, type RunStatus } from '../../view/status.ts';
+import { EXIT, printLine, warn } from '../output.ts';
+import { inColumns, lineWidth, paletteFor } from '../terminal.ts';
 
-export interface ListOptions {
-  readonly status?: string;
-  readonly json?: true;
-}
-
-const STATUSES: readonly RunStatus[] = [
-  'pending',
-  'running',
-  'waiting',
-  'paused',
-  'cleaning_up',
-  'done',
-  'failed',
-  'stopped',
+const STATUSES = [
+  ...(['pending', 'running', 'waiting', 'paused', 'cleaning_up', 'done', 'failed', 'stopped'] as const),
+  'interrupted',
+  'unreadable',
 ];
 
 /** Files open at the same time. */
@@ -42,34 +31,40 @@ interface Row {
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly engine: { readonly pid: number } | null;
+  /** It should go on, but has no engine. */
+  readonly interrupted: boolean;
+  /** As in `meow status`; null if none is known. */
+  readonly cost: CostView | null;
 }
 
-export async function list(options: ListOptions): Promise<number> {
-  const wanted = checkStatus(options.status ?? null);
+/** A row, and how long the run took in milliseconds; null if unknown. */
+interface Listed {
+  readonly row: Row;
+  readonly took: number | null;
+}
+
+export async function list(options: { readonly status?: string; readonly json?: true }): Promise<number> {
+  const wanted = options.status ?? null;
+  checkStatus(wanted);
   const store = storeOf(findProject());
   const entries = await store.list();
-  const all: Row[] = [];
+  const all: Listed[] = [];
   for (let at = 0; at < entries.length; at += AT_ONCE) {
-    all.push(...(await Promise.all(entries.slice(at, at + AT_ONCE).map((entry) => rowOf(store, entry)))));
+    const some = entries.slice(at, at + AT_ONCE);
+    const rowOf = async (entry: RunEntry): Promise<Listed> => endedRow(entry) ?? (await wholeRow(store, entry.id));
+    all.push(...(await Promise.all(some.map(rowOf))));
   }
-  const rows = all.filter(({ status }) => wanted === null || status === wanted);
-  if (options.json) {
-    printLine(JSON.stringify(rows, null, 2));
-    return EXIT.done;
-  }
-  if (rows.length === 0) {
-    const what = wanted === null ? 'there are no runs here yet' : `no run is ${wanted}`;
-    warn(`${what}${wanted === null ? '; start with: meow run FILE (an example: meow init)' : ''}`);
-    return EXIT.done;
-  }
-  for (const line of table(rows)) printLine(line);
+  const listed = all.filter(({ row }) => wanted === null || shownStatus(row) === wanted);
+  const rows = listed.map(({ row }) => row);
+  if (options.json) printLine(JSON.stringify(rows, null, 2));
+  else if (rows.length > 0) for (const line of table(listed)) printLine(line);
+  else if (wanted !== null) warn(`no ${wanted.replace('_', ' ')} runs`);
+  else warn('there are no runs here yet; start with: meow run FILE (an example: meow init)');
   return EXIT.done;
 }
 
-function checkStatus(wanted: string | null): RunStatus | null {
-  if (wanted === null) return null;
-  const known = STATUSES.find((status) => status === wanted);
-  if (known !== undefined) return known;
+function checkStatus(wanted: string | null): void {
+  if (wanted === null || STATUSES.some((status) => status === wanted)) return;
   const guess = nearest(wanted, STATUSES);
   throw new UsageError(
     `unknown status ${JSON.stringify(wanted)}`,
@@ -77,74 +72,71 @@ function checkStatus(wanted: string | null): RunStatus | null {
   );
 }
 
-async function rowOf(store: Store, entry: RunEntry): Promise<Row> {
-  return endedRow(entry) ?? (await wholeRow(store, entry.id));
-}
-
 /** Null unless the run has ended: the outcome of others needs the whole journal. */
-function endedRow({ id, source, startedAt, last }: RunEntry): Row | null {
+function endedRow({ id, source, startedAt, last }: RunEntry): Listed | null {
   const end = last?.decisions.find((decision) => decision.kind === 'run-ended');
   if (last === null || end === undefined || source === null || startedAt === null) return null;
   const { language, name } = source;
-  const ended_at = formatMoment(last.at);
-  return { id, language, source: name, status: end.end, started_at: formatMoment(startedAt), ended_at, engine: null };
+  const [started_at, ended_at] = [formatMoment(startedAt), formatMoment(last.at)];
+  const cost = end.cost === undefined ? null : reportedCost(end.cost);
+  const still = { engine: null, interrupted: false, cost };
+  const row = { id, language, source: name, status: end.end, started_at, ended_at, ...still };
+  return { row, took: end.lasted ?? last.at - startedAt };
 }
 
-async function wholeRow(store: Store, id: string): Promise<Row> {
+async function wholeRow(store: Store, id: string): Promise<Listed> {
   const holder = await unlessRefused(store.holder(id), null);
   const engine = holder === null ? null : { pid: holder.pid };
   const run = await unlessRefused(readRun(store, id), null);
   // Unreadable runs are listed as well; `meow status` says what is wrong.
   if (run === null) {
-    return { id, language: null, source: null, status: null, started_at: null, ended_at: null, engine };
+    const unknown = { language: null, source: null, status: null, started_at: null, ended_at: null };
+    return { row: { id, ...unknown, engine, interrupted: false, cost: null }, took: null };
   }
   const { state } = run;
   const { language, name } = state.program.source;
-  const { startedAt, endedAt } = state;
-  const status = runStatus(state);
-  return { id, language, source: name, status, started_at: moment(startedAt), ended_at: moment(endedAt), engine };
+  const times = { started_at: moment(state.startedAt), ended_at: moment(state.endedAt) };
+  const interrupted = isInterrupted(state, engine !== null);
+  const cost = reportedCost(state.cost);
+  const row = { id, language, source: name, status: runStatus(state), ...times, engine, interrupted, cost };
+  return { row, took: runDuration(state, interrupted ? (state.recordedAt ?? 0) : Date.now()) };
 }
 
-function table(rows: readonly Row[]): readonly string[] {
+function shownStatus({ status, interrupted }: Row): string {
+  if (status === null) return 'unreadable';
+  return interrupted ? 'interrupted' : status;
+}
+
+function table(listed: readonly Listed[]): readonly string[] {
   const palette = paletteFor(process.stdout);
   const now = Date.now();
-  const cells = rows.map((row) => ({
-    id: row.id,
-    status: row.status?.replace('_', ' ') ?? 'unreadable',
-    started: row.started_at === null ? '-' : `${formatDuration(now - Date.parse(row.started_at))} ago`,
-    took: durationOf(row, now),
-    source: `${sanitize(row.source ?? '')}${remark(row)}`,
-  }));
-  const width = (key: 'id' | 'status' | 'started' | 'took', head: string): number =>
-    cells.reduce((widest, cell) => Math.max(widest, cell[key].length), head.length);
-  const widths = {
-    id: width('id', 'ID'),
-    status: width('status', 'STATUS'),
-    started: width('started', 'STARTED'),
-    took: width('took', 'TOOK'),
-  };
-  const columns = lineWidth(process.stdout);
-  const style = { done: palette.green, failed: palette.red, running: palette.cyan } as const;
-  return [
-    palette.dim(
-      `${padTo('ID', widths.id)}  ${padTo('STATUS', widths.status)}  ${padTo('STARTED', widths.started)}  ${padTo('TOOK', widths.took)}  WORKFLOW`,
-    ),
-    ...cells.map((cell) => {
-      const status = padTo(cell.status, widths.status);
-      const painted = Object.hasOwn(style, cell.status) ? style[cell.status as keyof typeof style](status) : status;
-      const rest = `${padTo(cell.started, widths.started)}  ${padTo(cell.took, widths.took)}  ${cell.source}`;
-      return `${padTo(cell.id, widths.id)}  ${painted}  ${cut(rest, columns - widths.id - widths.status - 4)}`;
-    }),
-  ];
+  const hasCosts = listed.some(({ row }) => row.cost !== null && costViewText(row.cost) !== '');
+  const cells = listed.map(({ row, took }) => [
+    row.id,
+    shownStatus(row).replace('_', ' '),
+    row.started_at === null ? '-' : `${formatDuration(now - Date.parse(row.started_at))} ago`,
+    took === null ? '-' : formatDuration(took),
+    ...(hasCosts ? [(row.cost && costViewText(row.cost)) || '-'] : []),
+    `${sanitize(row.source ?? '')}${remark(row)}`,
+  ]);
+  const [head = '', ...lines] = inColumns(
+    ['ID', 'STATUS', 'STARTED', 'TOOK', ...(hasCosts ? ['COST'] : []), 'WORKFLOW'],
+    cells,
+  );
+  // Only the status is painted, and only what follows it may be cut.
+  const [from, to] = [head.indexOf('STATUS'), head.indexOf('  STARTED')];
+  const room = lineWidth(process.stdout) - to - 2;
+  const { green, red, cyan, yellow } = palette;
+  const styles: Partial<Record<string, Style>> = { done: green, failed: red, running: cyan, interrupted: yellow };
+  const painted = lines.map((line) => {
+    const status = line.slice(from, to);
+    const style = styles[status.trimEnd()];
+    return `${line.slice(0, from)}${style === undefined ? status : style(status)}  ${cut(line.slice(to + 2), room)}`;
+  });
+  return [palette.dim(head), ...painted];
 }
 
-function durationOf({ started_at, ended_at }: Row, now: number): string {
-  if (started_at === null) return '-';
-  return formatDuration((ended_at === null ? now : Date.parse(ended_at)) - Date.parse(started_at));
-}
-
-function remark({ id, status, engine }: Row): string {
+function remark({ id, status, interrupted }: Row): string {
   if (status === null) return `  (see why: meow status ${id})`;
-  const over = status === 'done' || status === 'failed' || status === 'stopped' || status === 'paused';
-  return over || engine !== null ? '' : `  (no engine: meow resume ${id})`;
+  return interrupted ? `  (resume it: meow resume ${id})` : '';
 }

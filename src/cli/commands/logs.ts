@@ -1,39 +1,43 @@
-// `meow logs`: prints the bytes that a step wrote to stdout and stderr.
+// `meow logs`: prints what a step wrote to stdout and stderr.
 
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { Adapters } from '../../app/adapters.ts';
 import { follow } from '../../app/follow.ts';
-import { findProject } from '../../app/project.ts';
-import type { ReadRun } from '../../app/runs.ts';
-import { readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
-import { hasExited, outputFolder, OutputReader } from '../../app/step-output.ts';
-import { nearest } from '../../base/nearest.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import type { Store } from '../../app/runs.ts';
 import type { RunState } from '../../app/observer.ts';
-import { CLEANUP_STEP, effectId } from '../../app/runs.ts';
-import { EXIT } from '../exit.ts';
-import { warn, isOutputClosed, pass } from '../output.ts';
+import { findProject } from '../../app/project.ts';
+import type { ReadRun, Store } from '../../app/runs.ts';
+import { CLEANUP_STEP, effectId, readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
+import { eventsAsText, hasExited, hasOutput, outputPrefix, OutputReader } from '../../app/step-output.ts';
+import { UsageError } from '../../base/errors.ts';
+import { nearest } from '../../base/names.ts';
+import { visibleControls } from '../../base/sanitize.ts';
+import { chosenStep } from '../chosen-step.ts';
+import { EXIT, isOutputClosed, pass, warn } from '../output.ts';
 
-export interface LogsOptions {
-  readonly attempt?: number;
-  readonly follow?: true;
-}
-
-export async function logs(wanted: string, step: string, options: LogsOptions): Promise<number> {
-  const store = storeOf(findProject());
+export async function logs(
+  wanted: string,
+  step: string | undefined,
+  options: { readonly attempt?: number; readonly follow?: true; readonly raw?: true },
+): Promise<number> {
+  const project = findProject();
+  const store = storeOf(project);
   const run = await readRun(store, await resolveRun(store, wanted));
-  const id = stepMeant(run, step);
-  if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null);
+  const id = stepMeant(run, step ?? chosenStep(run));
+  const printer = printerFor(options.raw === true ? null : new Adapters(project));
+  if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null, printer);
   const attempt = attemptMeant(run, id, options.attempt ?? null);
   const parts = partsOf(run.state, id, attempt);
   const files = store.files(run.id);
   let bytes = 0;
   for (const part of parts) {
-    const folder = await outputFolder(files, run.state, part.id, part.attempt);
-    if (parts.length > 1 && (await files.list(folder)).length > 0) warn(`== ${part.id}`);
-    const output = new OutputReader(files, folder);
-    await printFresh(output);
+    const prefix = await outputPrefix(files, run.state, part.id, part.attempt);
+    if (parts.length > 1 && (await hasOutput(files, prefix))) warn(`== ${part.id}`);
+    const output = new OutputReader(files, prefix);
+    const print = printer(run, { ...part, prefix });
+    await print(output);
+    await print(null);
     bytes += output.length;
   }
   if (bytes === 0 && process.stdout.isTTY) warn(`step ${id} has printed nothing (attempt ${attempt})`);
@@ -60,9 +64,12 @@ function partsOf(state: RunState, id: string, attempt: number): readonly Printin
   });
 }
 
-/** The cleanup script is not a step, but has output too. */
+/** The cleanup script is not a step, but has output too. Its name `cleanup` may be that of a step, `@cleanup` not. */
 function stepMeant(run: ReadRun, wanted: string): string {
-  if (!run.state.steps.has(wanted) && (wanted === 'cleanup' || wanted === CLEANUP_STEP)) return CLEANUP_STEP;
+  const isStep = run.state.steps.has(wanted);
+  if (!isStep && (wanted === 'cleanup' || wanted === CLEANUP_STEP)) return CLEANUP_STEP;
+  if (isStep && wanted === 'cleanup' && run.state.cleanups > 0)
+    warn(`this is the step cleanup; the cleanup script: meow logs ${run.id} ${CLEANUP_STEP}`);
   requireStep(run, wanted, nearest(wanted, run.state.steps.keys()));
   return wanted;
 }
@@ -79,7 +86,7 @@ function attemptMeant(run: ReadRun, id: string, wanted: number | null): number {
   if (wanted === null || wanted <= latest) return wanted ?? latest;
   throw new UsageError(
     `${named(id)} has no attempt ${wanted}: ${latest === 1 ? 'there was only one' : `the latest is ${latest}`}`,
-    `meow logs ${run.id} ${id === CLEANUP_STEP ? 'cleanup' : id}`,
+    `meow logs ${run.id} ${id}`,
   );
 }
 
@@ -92,84 +99,118 @@ function named(id: string): string {
   return id === CLEANUP_STEP ? 'the cleanup' : `step ${id}`;
 }
 
-async function followLogs(store: Store, runId: string, id: string, wanted: number | null): Promise<number> {
+async function followLogs(
+  store: Store,
+  runId: string,
+  id: string,
+  wanted: number | null,
+  printer: Printer,
+): Promise<number> {
   // Before its start there is nothing to read.
   let attempt = 0;
-  await follow(
-    store,
-    runId,
-    ({ state }) => {
-      attempt = wanted ?? latestAttempt(state, id);
-      return latestAttempt(state, id) < Math.max(1, attempt) && state.phase !== 'ended';
-    },
-    isOutputClosed,
-  );
+  await until(store, runId, (state) => {
+    attempt = wanted ?? latestAttempt(state, id);
+    return latestAttempt(state, id) >= Math.max(1, attempt) || state.phase === 'ended';
+  });
   const run = await readRun(store, runId);
   if (attempt === 0 || attempt > latestAttempt(run.state, id)) attemptMeant(run, id, wanted);
   const isPerformed = run.state.steps.get(id)?.definition.act.kind === 'block';
-  return isPerformed ? followParts(store, runId, id, attempt) : followOne(store, run, id, attempt);
+  await (isPerformed
+    ? followParts(store, runId, { id, attempt }, printer)
+    : followOne(store, run, { id, attempt }, printer));
+  return EXIT.done;
 }
 
 /** One after the other, as they start. */
-async function followParts(store: Store, runId: string, id: string, attempt: number): Promise<number> {
+async function followParts(store: Store, runId: string, { id, attempt }: Printing, printer: Printer): Promise<void> {
   const followed = new Set<string>();
   const newPart = (state: RunState): Printing | undefined =>
     partsOf(state, id, attempt).find((part) => !followed.has(effectId(part.id, part.attempt)));
   for (;;) {
-    await follow(
-      store,
-      runId,
-      ({ state }) => newPart(state) === undefined && !isOver(state, id, attempt),
-      isOutputClosed,
-    );
+    await until(store, runId, (state) => newPart(state) !== undefined || isOver(state, { id, attempt }));
     const run = await readRun(store, runId);
     const next = newPart(run.state);
-    if (next === undefined || isOutputClosed()) return EXIT.done;
+    if (next === undefined || isOutputClosed()) return;
     followed.add(effectId(next.id, next.attempt));
-    await followOne(store, run, next.id, next.attempt);
+    await followOne(store, run, next, printer);
   }
 }
 
-async function followOne(store: Store, run: ReadRun, id: string, attempt: number): Promise<number> {
+async function followOne(store: Store, run: ReadRun, part: Printing, printer: Printer): Promise<void> {
   const files = store.files(run.id);
   const over = new AbortController();
   const waitForEnd = async (): Promise<void> => {
-    const seen = ({ state }: { readonly state: RunState }): boolean => !isOver(state, id, attempt);
-    await follow(store, run.id, seen, isOutputClosed, over.signal);
+    await until(store, run.id, (state) => isOver(state, part), over.signal);
     over.abort();
   };
   const printAll = async (): Promise<void> => {
-    let folder = await outputFolder(files, run.state, id, attempt);
-    // The folder appears a moment after the start is recorded.
-    while (!over.signal.aborted && (await files.list(folder)).length === 0) {
+    const find = (): Promise<string> => outputPrefix(files, run.state, part.id, part.attempt);
+    let prefix = await find();
+    // The files appear a moment after the start is recorded.
+    while (!over.signal.aborted && !(await hasOutput(files, prefix))) {
       await sleep(LOOK_MS);
-      folder = await outputFolder(files, run.state, id, attempt);
+      prefix = await find();
     }
-    const output = new OutputReader(files, folder);
-    for await (const _ of files.changes(folder, over.signal)) {
+    const output = new OutputReader(files, prefix);
+    const print = printer(run, { ...part, prefix });
+    for await (const _ of files.changes(dirname(`${prefix}stdout`), over.signal)) {
       // The shell records the exit status last, and does so without an engine too.
-      if (isOutputClosed() || (await hasExited(files, folder))) over.abort();
-      await printFresh(output);
+      if (isOutputClosed() || (await hasExited(files, prefix))) over.abort();
+      await print(output);
     }
-    await printFresh(output);
+    await print(output);
+    await print(null);
   };
   await Promise.all([waitForEnd(), printAll()]);
-  return EXIT.done;
+}
+
+/** Follows the run until its state fits, nobody reads the output any more, or `signal` aborts. */
+function until(store: Store, id: string, fits: (state: RunState) => boolean, signal?: AbortSignal): Promise<void> {
+  return follow(store, id, ({ state }) => !fits(state), isOutputClosed, signal);
 }
 
 const LOOK_MS = 50;
 
-function isOver(state: RunState, id: string, attempt: number): boolean {
+function isOver(state: RunState, { id, attempt }: Printing): boolean {
   if (state.phase === 'ended') return true;
   if (id === CLEANUP_STEP) return state.cleanup === null || state.cleanups !== attempt;
   const step = state.steps.get(id);
-  return step === undefined || step.status !== 'running' || step.attempt !== attempt;
+  return step?.status !== 'running' || step.attempt !== attempt;
 }
 
-async function printFresh(output: OutputReader): Promise<void> {
-  for await (const piece of output.fresh()) {
-    if (isOutputClosed()) return;
-    if (piece.kind === 'gap') warn(`[${piece.length} bytes of the output were not kept]`);
-    else await pass(piece.stream, piece.bytes);
+/** Prints what is new in an output, or, with null, what was held back until the end. */
+type Printer = (
+  run: ReadRun,
+  part: Printing & { readonly prefix: string },
+) => (output: OutputReader | null) => Promise<void>;
+
+/** `adapters`: null prints the bytes as they are. */
+function printerFor(adapters: Adapters | null): Printer {
+  return (run, part) => {
+    const events = adapters === null ? null : eventsAsText(run, part, adapters);
+    const shown = { stdout: new ShownText(), stderr: new ShownText() };
+    const print = async (stream: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void> => {
+      const isObeyed = adapters !== null && process[stream].isTTY;
+      await pass(stream, isObeyed ? shown[stream].add(bytes) : bytes);
+    };
+    return async (output) => {
+      if (output === null) return print('stdout', Buffer.from(events?.end() ?? ''));
+      for await (const piece of output.fresh()) {
+        if (isOutputClosed()) return;
+        if (piece.kind === 'gap') warn(`[${piece.length} bytes of the output were not kept]`);
+        else if (events !== null && piece.stream === 'stdout')
+          await print('stdout', Buffer.from(events.add(piece.bytes)));
+        else await print(piece.stream, piece.bytes);
+      }
+    };
+  };
+}
+
+/** Text for a terminal, from bytes that may be cut anywhere. */
+class ShownText {
+  readonly #decoder = new TextDecoder();
+
+  add(bytes: Uint8Array): Uint8Array {
+    return Buffer.from(visibleControls(this.#decoder.decode(bytes, { stream: true })));
   }
 }

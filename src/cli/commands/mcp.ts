@@ -3,10 +3,10 @@
 // own (src/mcp), so that no other command loads them.
 
 import { Writable } from 'node:stream';
+
 import { requireRunContext } from '../../app/run-context.ts';
-import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { printNow } from '../output.ts';
+import { EXIT, printNow } from '../output.ts';
 
 declare const MEOW_VERSION: string;
 

@@ -2,36 +2,26 @@
 
 import { basename, dirname, resolve } from 'node:path';
 
-import { hasErrors } from '../../base/diagnostic.ts';
-import type { Diagnostic } from '../../base/diagnostic.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import type { RunState } from '../../app/observer.ts';
-import { resumeSession, startSession } from '../../app/run-session.ts';
-import type { SessionOptions } from '../../app/run-session.ts';
-import type { Store } from '../../app/runs.ts';
 import { Adapters } from '../../app/adapters.ts';
-import { createRun, prepareRun, refuseAdapters } from '../../app/prepare-run.ts';
-import type { Allowance } from '../../app/prepare-run.ts';
-import { canRedraw, paletteFor } from '../terminal.ts';
 import { reportToStarter, startEngine } from '../../app/engine-process.ts';
-import { EXIT } from '../exit.ts';
-import { ownEnvironment } from '../../app/project.ts';
-import type { Project } from '../../app/project.ts';
-import { findProject } from '../../app/project.ts';
-import { runInForeground } from '../foreground.ts';
-import { jsonReporter } from '../reporters/json.ts';
-import { plainReporter } from '../reporters/plain.ts';
-import type { Reporter } from '../../app/observer.ts';
-import { treeReporter } from '../reporters/tree.ts';
-import { openRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { tolerateLostOutput, warn, printLine, printJson } from '../output.ts';
-import type { Settings } from '../../app/settings.ts';
-import { readSettings } from '../../app/settings.ts';
-import { Signals } from '../signals.ts';
+import type { LiveRun, Reporter, RunState } from '../../app/observer.ts';
+import { type Allowance, createRun, prepareRun, refuseAdapters, startsRealAgents } from '../../app/prepare-run.ts';
+import { findProject, ownEnvironment, type Project } from '../../app/project.ts';
+import { resumeSession, type SessionOptions, startSession } from '../../app/run-session.ts';
+import { openRun, resolveRun, type Store, storeOf } from '../../app/runs.ts';
+import { changedSources, readSettings, type Settings, shownPath } from '../../app/sources.ts';
+import { describeWorkspace } from '../../app/workspace.ts';
+import { UsageError } from '../../base/errors.ts';
+import { sanitize } from '../../base/sanitize.ts';
+import { hasErrors } from '../../base/source.ts';
 import { dryRunJson, dryRunLines } from '../../view/dry-run.ts';
-import { printDiagnostics } from '../diagnostics.ts';
+import { plainPalette } from '../../view/row.ts';
+import { runInForeground, Signals } from '../foreground.ts';
+import { EXIT, printJson, printLine, tolerateLostOutput, warn } from '../output.ts';
+import { jsonReporter, plainReporter, treeReporter } from '../reporters.ts';
+import { canRedraw, paletteFor, printDiagnostics } from '../terminal.ts';
 
-export interface RunOptions {
+interface RunOptions {
   readonly var?: readonly string[];
   readonly varJson?: readonly string[];
   readonly meta?: readonly string[];
@@ -41,6 +31,7 @@ export interface RunOptions {
   readonly dryRun?: true;
   readonly language?: string;
   readonly adapter?: string;
+  readonly permissions?: string;
   readonly resume?: string;
   readonly workflow?: string;
   readonly onlyPending?: true;
@@ -52,106 +43,148 @@ export interface RunOptions {
   readonly maxTransitions?: number;
   readonly budgetUsd?: number;
   readonly budgetTokens?: number;
+  readonly maxDepth?: number;
+  readonly maxSteps?: number;
   /** This process is a background engine. */
   readonly asEngine?: true;
 }
 
-export async function run(path: string | null, options: RunOptions): Promise<number> {
+export async function run(path: string | undefined, options: RunOptions): Promise<number> {
   const wanted = options.resume ?? (options.workflow === undefined ? null : idOfStateFile(options.workflow));
   if (wanted !== null) {
     refuseBeside(path, options);
-    return resume(projectOf(options), wanted, options);
+    return resumeIn(projectOf(options), wanted, options);
   }
-  if (path === null) {
+  if (path === undefined) {
     throw new UsageError('meow run needs a workflow', 'meow run PATH[#WORKFLOW]; to start with an example: meow init');
   }
   if (options.onlyPending) throw new UsageError('--only-pending is for resuming', 'meow resume ID --only-pending');
   return start(findProject(), path, options);
 }
 
+export function resume(id: string, options: RunOptions): Promise<number> {
+  return run(undefined, { ...options, resume: id });
+}
+
 async function start(project: Project, reference: string, options: RunOptions): Promise<number> {
-  const settings = readSettings(project);
+  const settings = settingsFor(project, options);
   const adapters = new Adapters(project);
   const flags = { ...options, reference, allowance: allowanceIn(options) };
   const { diagnostics, ready } = await prepareRun(project, settings, adapters, flags);
   printDiagnostics(diagnostics, paletteFor(process.stderr));
-  if (ready === null) return exitOfDiagnostics(diagnostics);
+  if (ready === null) {
+    // If only variables are missing, the command line is wrong and not the workflow.
+    const errors = diagnostics.filter(({ severity }) => severity === 'error');
+    return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
+  }
   const { program, request, at } = ready;
   if (options.dryRun) {
     if (options.json) printLine(JSON.stringify(dryRunJson(program, request), null, 2));
     else for (const line of dryRunLines(program, request)) printLine(line);
     return EXIT.done;
   }
-  refuseAdapters(program, adapters);
+  const { permissions = null } = request;
+  refuseAdapters(program, adapters, { channel: settings.config.channel, permissions });
+  if (permissions === null && process.stderr.isTTY && startsRealAgents(program, adapters)) warn(UNASKED);
   const store = storeOf(project);
-  if (!options.detach) {
-    return finish({ store, settings, adapters, options }, (session) => startSession(session, program, request));
+  if (options.detach) {
+    return detach(store, project, request.id, options, () => createRun(store, program, request, at));
   }
-  return detach(store, project, request.id, options, () => createRun(store, program, request, at));
+  const parts = { store, config: settings.config, adapters };
+  return finish(parts, options, (session) => startSession(session, program, request));
 }
 
-/** If only variables are missing, the command line is wrong and not the workflow. */
-function exitOfDiagnostics(diagnostics: readonly Diagnostic[]): number {
-  const errors = diagnostics.filter(({ severity }) => severity === 'error');
-  return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
-}
+const UNASKED = `meow: agents of this run may do what you may, without asking: run commands, change and send files
+  --permissions edits or ask makes them ask; [agents] permissions = "all" in .meow/config.toml hides this note`;
 
-async function resume(project: Project, wanted: string, options: RunOptions): Promise<number> {
+async function resumeIn(project: Project, wanted: string, options: RunOptions): Promise<number> {
   const store = storeOf(project);
   const id = await resolveRun(store, wanted);
   if (options.detach) {
     // Check here, so that the user sees a refusal; nobody reads the log of a background engine.
-    return detach(store, project, id, options, async () => (await openRun(store, id)).close());
+    return detach(store, project, id, options, async () => {
+      const run = await openRun(store, id);
+      await run.close();
+      warnOfChanges(project, run.program);
+    });
   }
-  const settings = readSettings(project);
+  const settings = settingsFor(project, options);
   printDiagnostics(settings.diagnostics, paletteFor(process.stderr));
   if (hasErrors(settings.diagnostics)) return EXIT.failed;
-  const how = { retryFailed: options.onlyPending !== true, allowance: allowanceIn(options) };
-  return finish({ store, settings, adapters: new Adapters(project), options }, (session) =>
-    resumeSession(session, id, how),
+  const { limits } = settings.config;
+  const how = { retryFailed: options.onlyPending !== true, allowance: allowanceIn(options), limits };
+  const parts = { store, config: settings.config, adapters: new Adapters(project) };
+  const onHeld = ({ state }: LiveRun): void => warnOfChanges(project, state.program);
+  return finish(parts, options, (session) => resumeSession(session, id, how), onHeld);
+}
+
+function warnOfChanges(project: Project, program: RunState['program']): void {
+  const changed = changedSources(program).map((path) => sanitize(shownPath(project, path)));
+  if (changed.length === 0) return;
+  const last = changed.length > CHANGED_SHOWN_MAX ? `${changed.length - CHANGED_SHOWN_MAX + 1} more` : changed.at(-1);
+  const files = [changed.slice(0, Math.min(changed.length, CHANGED_SHOWN_MAX) - 1).join(', '), last];
+  warn(
+    `meow: ${files.filter(Boolean).join(' and ')} ${changed.length === 1 ? 'has' : 'have'} changed since the run began; ` +
+      'it goes on with the workflow that it began with (no --reload yet: to use the new text, start another run)',
   );
 }
 
-/** Only what the flags name. */
-function allowanceIn(options: RunOptions): Partial<Allowance> {
-  const { budgetUsd: usd, budgetTokens: tokens, maxTransitions: transitions, maxAgents: agents } = options;
-  return {
-    ...(usd === undefined ? {} : { usd }),
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(transitions === undefined ? {} : { transitions }),
-    ...(agents === undefined ? {} : { agents }),
-  };
+const CHANGED_SHOWN_MAX = 3;
+
+/** The configuration, with the limits that the flags name. */
+function settingsFor(project: Project, options: RunOptions): Settings {
+  const settings = readSettings(project);
+  const limits = { ...settings.config.limits };
+  for (const { limit, option } of GROWTH_LIMITS) limits[limit] = options[option] ?? limits[limit];
+  return { ...settings, config: { ...settings.config, limits } };
 }
 
-interface Means {
-  readonly store: Store;
-  readonly settings: Settings;
-  readonly adapters: Adapters;
-  readonly options: RunOptions;
+const GROWTH_LIMITS = [
+  { limit: 'expansionDepthMax', option: 'maxDepth', flag: '--max-depth' },
+  { limit: 'stepsMax', option: 'maxSteps', flag: '--max-steps' },
+] as const;
+
+/** Limits, with their option and their flag. */
+const LIMITS = [
+  { limit: 'usd', option: 'budgetUsd', flag: '--budget-usd' },
+  { limit: 'tokens', option: 'budgetTokens', flag: '--budget-tokens' },
+  { limit: 'transitions', option: 'maxTransitions', flag: '--max-transitions' },
+  { limit: 'agents', option: 'maxAgents', flag: '--max-agents' },
+] as const;
+
+/** Only the limits that the flags name. */
+function allowanceIn(options: RunOptions): Partial<Allowance> {
+  const given = LIMITS.filter(({ option }) => options[option] !== undefined);
+  return Object.fromEntries(given.map(({ limit, option }) => [limit, options[option] ?? null]));
 }
 
 /** Drives the run to its end and reports how it ended. */
 async function finish(
-  { store, settings, adapters, options }: Means,
+  parts: Pick<SessionOptions, 'store' | 'config' | 'adapters'>,
+  options: RunOptions,
   session: (options: SessionOptions) => Promise<RunState>,
+  onHeld: (run: LiveRun) => void = () => {},
 ): Promise<number> {
   const reporter = reporterFor(options);
   tolerateLostOutput();
   try {
     const { state, signalStatus } = await runInForeground(
       {
-        store,
-        config: settings.config,
-        adapters,
+        ...parts,
         reporter,
         environment: ownEnvironment(),
         waits: options.wait !== false,
-        ...(options.asEngine ? { onHeld: () => reportToStarter({ kind: 'held' }) } : {}),
+        onHeld(run) {
+          onHeld(run);
+          if (options.asEngine) reportToStarter({ kind: 'held' });
+        },
       },
       session,
     );
     const exit = exitOf(state, signalStatus);
-    reporter.end(state, exit);
+    const palette = options.asEngine ? plainPalette : paletteFor(process.stdout);
+    const work = options.json ? [] : await describeWorkspace(state, palette, findProject().cwd);
+    reporter.end(state, exit, work);
     return exit;
   } catch (error) {
     if (error instanceof UsageError) reportToStarter({ kind: 'refused', message: error.message, hint: error.hint });
@@ -177,62 +210,48 @@ async function detach(
     warn(`meow: stopped before an engine was started; resume the run: meow resume ${id}`);
     return signals.exitStatus;
   }
-  const flags = flagsForEngine(options);
-  const pid = await startEngine(id, store.files(id).localPath(''), project.meow, flags);
+  const pid = await startEngine(id, store.files(id).localPath(''), project.meow, flagsForEngine(options));
   if (options.json) printJson({ kind: 'run-detached', id, pid });
   else printLine(id);
   if (process.stdout.isTTY) warn(`  watch it: meow status ${id} --watch · stop it: meow stop ${id}`);
   return EXIT.done;
 }
 
-/** Flags for the background engine. A new run has its limits in the journal. */
+/** Flags for the background engine. A new run has its allowance in the journal. */
 function flagsForEngine(options: RunOptions): readonly string[] {
-  const given: readonly (readonly [string, number | undefined])[] =
-    options.resume === undefined && options.workflow === undefined
-      ? []
-      : [
-          ['--budget-usd', options.budgetUsd],
-          ['--budget-tokens', options.budgetTokens],
-          ['--max-transitions', options.maxTransitions],
-          ['--max-agents', options.maxAgents],
-        ];
+  const isNew = options.resume === undefined && options.workflow === undefined;
   return [
     ...(options.onlyPending ? ['--only-pending'] : []),
     ...(options.wait === false ? ['--no-wait'] : []),
-    ...given.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)])),
+    ...[...(isNew ? [] : LIMITS), ...GROWTH_LIMITS].flatMap(({ option, flag }) =>
+      options[option] === undefined ? [] : [flag, String(options[option])],
+    ),
   ];
 }
 
-export function exitOf(state: RunState, signalStatus: number | null): number {
-  switch (state.end) {
-    case 'done':
-      return EXIT.done;
-    case 'failed':
-      return EXIT.failed;
-    case 'stopped':
-      return signalStatus ?? 143;
-    case 'paused':
-    case null:
-      return EXIT.paused;
-  }
+function exitOf({ end }: RunState, signalStatus: number | null): number {
+  return end === 'stopped' ? (signalStatus ?? 143) : EXIT[end ?? 'paused'];
 }
 
 function reporterFor(options: RunOptions): Reporter {
   if (options.json) return jsonReporter();
-  return canRedraw(process.stdout) && !options.asEngine ? treeReporter() : plainReporter();
+  // The log of a background engine is a file, whatever the environment says about colours.
+  if (options.asEngine) return plainReporter(plainPalette);
+  return canRedraw(process.stdout) ? treeReporter() : plainReporter();
 }
 
-function refuseBeside(path: string | null, options: RunOptions): void {
-  const beside = [
-    ...(path === null ? [] : [path]),
-    ...(options.var === undefined ? [] : ['--var']),
-    ...(options.varJson === undefined ? [] : ['--var-json']),
-    ...(options.meta === undefined ? [] : ['--meta']),
-    ...(options.id === undefined ? [] : ['--id']),
-    ...(options.dryRun === undefined ? [] : ['--dry-run']),
-    ...(options.language === undefined ? [] : ['--language']),
-    ...(options.resume !== undefined && options.workflow !== undefined ? ['--workflow'] : []),
-  ];
+function refuseBeside(path: string | undefined, options: RunOptions): void {
+  const flags = {
+    '--var': options.var,
+    '--var-json': options.varJson,
+    '--meta': options.meta,
+    '--id': options.id,
+    '--dry-run': options.dryRun,
+    '--language': options.language,
+    '--workflow': options.resume === undefined ? undefined : options.workflow,
+  };
+  const given = Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  const beside = path === undefined ? given : [path, ...given];
   if (beside.length === 0) return;
   throw new UsageError(
     `a resumed run keeps its original workflow and flags: ${beside.join(', ')} cannot be given`,

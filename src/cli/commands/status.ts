@@ -1,134 +1,106 @@
 // `meow status`: show a run's status.
 
 import { relative } from 'node:path';
-import type { RunState } from '../../app/observer.ts';
-import { summaryLines } from '../../view/summary-lines.ts';
-import { statusView } from '../../view/status.ts';
-import { treeLines } from '../../view/tree-lines.ts';
+
 import { agentsLeft } from '../../app/agent-liveness.ts';
-import { canRedraw, lineWidth, paletteFor } from '../terminal.ts';
-import { EXIT } from '../exit.ts';
-import type { FollowedRun } from '../../app/follow.ts';
-import { follow } from '../../app/follow.ts';
+import { follow, type FollowedRun } from '../../app/follow.ts';
+import type { RunState } from '../../app/observer.ts';
 import { findProject } from '../../app/project.ts';
+import { shownRun, type ShownRun } from '../../app/shown-run.ts';
+import { latestRun, readRun, refusedMessagesOf, resolveRun, type Store, storeOf } from '../../app/runs.ts';
+import { describeWorkspace, workspaceOf } from '../../app/workspace.ts';
+import { crash } from '../../sys/errors.ts';
+import type { Palette } from '../../view/row.ts';
+import { statusView } from '../../view/status.ts';
+import { summaryLines } from '../../view/summary-lines.ts';
+import { treeLines } from '../../view/tree-lines.ts';
+import type { Switches } from '../flags.ts';
+import { EXIT, isOutputClosed, printJson, printLine } from '../output.ts';
 import { Redraw } from '../redraw.ts';
-import { isAscii, moves } from '../reporters/tree.ts';
-import type { Store } from '../../app/runs.ts';
-import { latestRun, readRun, refusedMessagesOf, resolveRun, storeOf } from '../../app/runs.ts';
-import { isOutputClosed, printLine, printJson } from '../output.ts';
+import { isAscii, moves } from '../reporters.ts';
+import { canRedraw, lineWidth, paletteFor } from '../terminal.ts';
 
-export interface StatusOptions {
-  readonly json?: true;
-  readonly watch?: true;
-}
-
-export async function status(wanted: string | null, { json, watch }: StatusOptions): Promise<number> {
+export async function status(wanted: string | undefined, { json, watch }: Switches<'json' | 'watch'>): Promise<number> {
   const store = storeOf(findProject());
-  const id = wanted === null ? await latestRun(store) : await resolveRun(store, wanted);
+  const id = wanted === undefined ? await latestRun(store) : await resolveRun(store, wanted);
   if (!watch) {
     const run = await readRun(store, id);
     if (json) printLine(JSON.stringify(await statusObject(store, run), null, 2));
     else for (const line of await statusLines(store, run)) printLine(line);
-    return EXIT.done;
+  } else if (!json && canRedraw(process.stdout)) await watchAsTree(store, id);
+  else {
+    const show = async (run: FollowedRun): Promise<boolean> => {
+      const isOver = run.state.phase === 'ended';
+      if (json) printJson(await statusObject(store, run));
+      else for (const line of [...(await statusLines(store, run)), ...(isOver ? [] : [''])]) printLine(line);
+      return !isOver;
+    };
+    await follow(store, id, show, isOutputClosed);
   }
-  if (json) await watchAsJson(store, id);
-  else if (canRedraw(process.stdout)) await watchAsTree(store, id);
-  else await watchAsLines(store, id);
   return EXIT.done;
 }
 
 /** The object of `status --json`. */
-export async function statusObject(store: Store, run: FollowedRun): Promise<object> {
-  const holder = await store.holder(run.id);
+async function statusObject(store: Store, run: FollowedRun): Promise<object> {
+  const { engine, interrupted } = await shownRun(store, run);
   const view = statusView(run.state, { id: run.id });
-  if (holder === null) return { ...view, agents: await agentsLeft(store, run), engine: null };
-  return { ...view, engine: { pid: holder.pid } };
+  const agents = engine === null ? await agentsLeft(store, run) : view.agents;
+  return { ...view, agents, workspace: await workspaceOf(run.state), engine, interrupted };
 }
 
-async function statusLines(store: Store, { id, state }: FollowedRun): Promise<readonly string[]> {
+async function statusLines(store: Store, run: FollowedRun): Promise<readonly string[]> {
   const palette = paletteFor(process.stdout);
-  const width = lineWidth(process.stdout);
-  const now = Date.now();
-  const picture = treeLines(state, { now, width, height: Infinity, palette, ascii: isAscii(), closing: true });
-  return [
-    ...picture,
-    ...(await abandoned(store, id, state)),
-    ...refused(store, id),
-    ...summaryLines(state, palette).slice(1),
-  ];
-}
-
-/** Messages that the run refused and whose sender did not wait for the answer. */
-function refused(store: Store, id: string): readonly string[] {
+  const size = { width: lineWidth(process.stdout), height: Infinity };
+  const { id, state, now, interrupted } = await shownRun(store, run);
+  const lines = [...treeLines(state, { ...size, now, interrupted, palette, ascii: isAscii(), closing: true })];
+  // Messages that the run refused and whose sender did not wait for the answer.
   const { folder, count } = refusedMessagesOf(store, id);
-  if (count === 0) return [];
-  return [
-    `${count === 1 ? '1 refused message is' : `${count} refused messages are`} in ${relative(process.cwd(), folder)}`,
-  ];
+  const messages = count === 1 ? '1 refused message is' : `${count} refused messages are`;
+  if (count > 0) lines.push(`${messages} in ${relative(process.cwd(), folder)}`);
+  return [...lines, ...summaryLines(state, palette, await workOf(state, palette)).slice(1)];
 }
 
-/** The run has not ended, and no engine works on it. */
-async function abandoned(store: Store, id: string, state: RunState): Promise<readonly string[]> {
-  if (state.phase === 'ended' || (await store.holder(id)) !== null) return [];
-  return [`the run has no engine; resume it: meow resume ${id}`];
+function workOf(state: RunState, palette: Palette): Promise<readonly string[]> {
+  return describeWorkspace(state, palette, findProject().cwd);
 }
 
-async function watchAsJson(store: Store, id: string): Promise<void> {
-  await follow(
-    store,
-    id,
-    async (run) => {
-      printJson(await statusObject(store, run));
-      return run.state.phase !== 'ended';
-    },
-    isOutputClosed,
-  );
-}
-
-async function watchAsLines(store: Store, id: string): Promise<void> {
-  await follow(
-    store,
-    id,
-    async (run) => {
-      for (const line of await statusLines(store, run)) printLine(line);
-      if (run.state.phase === 'ended') return false;
-      printLine();
-      return true;
-    },
-    isOutputClosed,
-  );
-}
+const LOOK_MS = 1_000;
 
 async function watchAsTree(store: Store, id: string): Promise<void> {
   const palette = paletteFor(process.stdout);
-  let shown: RunState | null = null;
-  const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] =>
-    shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), palette, ascii: isAscii(), closing });
-  const redraw = new Redraw(
-    { lines, moves: () => shown !== null && moves(shown), settled: () => true },
-    process.stdout,
-  );
+  let shown: ShownRun | null = null;
+  const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] => {
+    if (shown === null) return [];
+    const now = shown.interrupted ? shown.now : Date.now();
+    return treeLines(shown.state, { ...size, now, interrupted: shown.interrupted, palette, ascii: isAscii(), closing });
+  };
+  const isMoving = (): boolean => shown !== null && !shown.interrupted && moves(shown.state);
+  const redraw = new Redraw({ lines, moves: isMoving, settled: () => true }, process.stdout);
+  const show = async (run: FollowedRun): Promise<void> => {
+    shown = await shownRun(store, run);
+    redraw.changed();
+  };
+  // An engine that dies leaves no record.
+  const looking = setInterval(() => void (shown === null ? null : show(shown).catch(crash)), LOOK_MS);
   const leave = (): void => {
     redraw.close(null);
     process.exit(130);
   };
   process.once('SIGINT', leave);
   try {
-    await follow(
-      store,
-      id,
-      ({ state }) => {
-        shown = state;
-        redraw.changed();
-        return state.phase !== 'ended';
-      },
-      isOutputClosed,
-    );
-    if (shown !== null) {
+    let last: RunState | null = null;
+    const seen = async (run: FollowedRun): Promise<boolean> => {
+      last = run.state;
+      await show(run);
+      return run.state.phase !== 'ended';
+    };
+    await follow(store, id, seen, isOutputClosed);
+    if (last !== null) {
       redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }, true));
-      for (const line of summaryLines(shown, palette).slice(1)) printLine(line);
+      for (const line of summaryLines(last, palette, await workOf(last, palette)).slice(1)) printLine(line);
     }
   } finally {
+    clearInterval(looking);
     process.off('SIGINT', leave);
     redraw.close(null);
   }

@@ -1,51 +1,42 @@
 // `meow trace`: what happened, in order, from the journal.
 
+import { follow, type FollowedRun } from '../../app/follow.ts';
 import type { JournalRecord } from '../../app/observer.ts';
-import { Timeline, decisionJson } from '../../view/timeline.ts';
-import { renderTimelineLine } from '../../view/timeline-lines.ts';
-import { paletteFor } from '../terminal.ts';
-import { EXIT } from '../exit.ts';
-import { follow } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { isOutputClosed, printLine, printJson } from '../output.ts';
-
-export interface TraceOptions {
-  readonly follow?: true;
-  readonly json?: true;
-}
+import { renderTimelineLine } from '../../view/timeline-lines.ts';
+import { decisionJson, Timeline } from '../../view/timeline.ts';
+import type { Switches } from '../flags.ts';
+import { EXIT, isOutputClosed, printJson, printLine } from '../output.ts';
+import { paletteFor } from '../terminal.ts';
 
 const ID_WIDTH_MAX = 24;
 
-export async function trace(wanted: string, options: TraceOptions): Promise<number> {
+export async function trace(wanted: string, options: Switches<'follow' | 'json'>): Promise<number> {
   const store = storeOf(findProject());
   const id = await resolveRun(store, wanted);
-  const tell = options.json ? jsonTeller(id) : lineTeller();
+  const print = options.json ? jsonPrinter(id) : linePrinter();
   if (!options.follow) {
-    tell((await readRun(store, id)).records);
+    print((await readRun(store, id)).records);
     return EXIT.done;
   }
-  await follow(
-    store,
-    id,
-    (run, fresh) => {
-      tell(fresh);
-      return run.state.phase !== 'ended';
-    },
-    isOutputClosed,
-  );
+  const show = ({ state }: FollowedRun, fresh: readonly JournalRecord[]): boolean => {
+    print(fresh);
+    return state.phase !== 'ended';
+  };
+  await follow(store, id, show, isOutputClosed);
   return EXIT.done;
 }
 
-type Teller = (records: readonly JournalRecord[]) => void;
+type Printer = (records: readonly JournalRecord[]) => void;
 
-function jsonTeller(id: string): Teller {
+function jsonPrinter(id: string): Printer {
   return (records) => {
     for (const record of records) for (const object of decisionJson(record, id)) printJson(object);
   };
 }
 
-function lineTeller(): Teller {
+function linePrinter(): Printer {
   const timeline = new Timeline();
   const paint = paletteFor(process.stdout);
   let idWidth = 0;

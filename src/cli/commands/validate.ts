@@ -1,17 +1,15 @@
 // `meow validate`: every problem of every file.
 
-import type { Diagnostic } from '../../base/diagnostic.ts';
-import { hasErrors } from '../../base/diagnostic.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import { countText, diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
 import { Adapters } from '../../app/adapters.ts';
-import { paletteFor } from '../terminal.ts';
-import { EXIT, report } from '../exit.ts';
+import { validateWorkflow } from '../../app/compile.ts';
 import { InvalidWorkflow } from '../../app/errors.ts';
 import { findProject } from '../../app/project.ts';
-import { printLine } from '../output.ts';
-import { readSettings } from '../../app/settings.ts';
-import { validateWorkflow } from '../../app/compile.ts';
+import { readSettings } from '../../app/sources.ts';
+import { UsageError } from '../../base/errors.ts';
+import { type Diagnostic, hasErrors } from '../../base/source.ts';
+import { countText, diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
+import { EXIT, printLine, report } from '../output.ts';
+import { paletteFor } from '../terminal.ts';
 
 export async function validate(paths: readonly string[], { json }: { readonly json?: true }): Promise<number> {
   const project = findProject();
@@ -19,7 +17,8 @@ export async function validate(paths: readonly string[], { json }: { readonly js
   const around = { project, config, adapters: new Adapters(project), language: null, adapter: null };
   const diagnostics: Diagnostic[] = [];
   const notes: string[] = [];
-  let worst: number = EXIT.done;
+  let isMissing = false;
+  let isInvalid = false;
   for (const path of paths) {
     try {
       const validated = validateWorkflow({ ...around, reference: path });
@@ -27,18 +26,21 @@ export async function validate(paths: readonly string[], { json }: { readonly js
       notes.push(...(validated.notes ?? []));
     } catch (error) {
       // The other files are still of interest.
-      if (!(error instanceof UsageError || error instanceof InvalidWorkflow)) throw error;
-      worst = Math.max(worst, report(error));
+      if (error instanceof UsageError) isMissing = true;
+      else if (error instanceof InvalidWorkflow) isInvalid = true;
+      else throw error;
+      report(error);
     }
   }
-  const paint = paletteFor(process.stdout);
+  const palette = paletteFor(process.stdout);
   if (json) printLine(JSON.stringify(diagnostics.map(diagnosticJson), null, 2));
   else {
-    for (const diagnostic of diagnostics) printLine(renderDiagnostic(diagnostic, paint));
+    for (const diagnostic of diagnostics) printLine(renderDiagnostic(diagnostic, palette));
     for (const note of notes) printLine(note);
     if (diagnostics.length > 0) printLine(countText(diagnostics));
-    else if (worst === EXIT.done)
+    else if (!isMissing && !isInvalid)
       printLine(paths.length === 1 ? 'no problems' : `no problems in ${paths.length} files`);
   }
-  return hasErrors(diagnostics) ? Math.max(worst, EXIT.failed) : worst;
+  // A missing file matters less than an invalid workflow.
+  return hasErrors(diagnostics) || isInvalid ? EXIT.failed : isMissing ? EXIT.usage : EXIT.done;
 }

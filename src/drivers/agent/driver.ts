@@ -1,7 +1,8 @@
 // The driver of long-lived agents: spawned once, prompted step by step, monitored, stopped. One object performs all
 // four kinds of effects, since they share the agents. Hosts (host.ts) implement the agents.
 //
-// agent/1  An attempt spawns at most one agent, however often it is asked for (host/1).
+// agent/1  An attempt spawns at most one agent, however often it is asked for (host/1), and only when nothing is left of the
+//          agent's earlier life.
 // agent/2  A prompt is delivered at most once for each effect, across engine restarts (host/2), and only to the agent
 //          that it was first addressed to.
 // agent/3  A delivered prompt stays open until it is concluded or stopped. The agent's exit is reported once, by the
@@ -10,29 +11,22 @@
 // agent/5  Problems of the world are failures in the outcome; an exception is a bug and ends the engine.
 
 import { randomUUID } from 'node:crypto';
-import { assert } from '../../base/assert.ts';
-import { ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
+
+import { assert, err, ok, type Result } from '../../base/errors.ts';
 import type { Answer, DialogVerdict, Driver, Note, StopHow } from '../../engine/ports.ts';
 import type { Adapter, Channel } from '../../ir/adapter.ts';
-import { success } from '../../ir/effect.ts';
 import type { AttendSpec, Effect, KillSpec, Outcome, PromptSpec, SpawnSpec } from '../../ir/effect.ts';
-import { failure } from '../../ir/failure.ts';
-import type { Failure, FailureKind } from '../../ir/failure.ts';
-import { keyName, promptText } from '../../ir/prompt-text.ts';
-import type { AgentMessage } from '../../ir/prompt-text.ts';
+import { success } from '../../ir/effect.ts';
+import type { Failure } from '../../ir/failure.ts';
+import { type AgentMessage, keyName, promptText } from '../../ir/prompt-text.ts';
 import type { FilledText } from '../../ir/text.ts';
-import { AgentFolder, markEnded, wasEndedByUs } from './files.ts';
-import type { AgentStart } from './files.ts';
-import type { AgentExit, AgentHost, FoundAgent, HostedAgent, HostFor, WorkEnd } from './host.ts';
-import { agentName, spawnRequest, missingProgram } from './spawn-request.ts';
-import { PendingEffects } from '../pending-effect.ts';
-import type { PendingEffect } from '../pending-effect.ts';
-import { markerOf } from '../environment.ts';
-import type { DriverContext } from '../environment.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
-import { endedWith } from '../command-outcome.ts';
-import { resolveText } from '../resolve-text.ts';
+import { type DriverContext, markerOf } from '../environment.ts';
+import { endedWith, failed, resolveText, resolveTexts } from '../outputs.ts';
+import { ignoreProgress, type PendingEffect, PendingEffects } from '../pending-effect.ts';
+import { unlessRefused } from '../step-folder.ts';
+import { AgentFolder, type AgentStart, markEnded, wasEndedByUs } from './files.ts';
+import type { AgentExit, AgentHost, FoundAgent, HostFor, HostedAgent, WorkEnd } from './host.ts';
+import { agentName, missingProgram, spawnRequest } from './spawn-request.ts';
 
 export interface AgentDriverOptions extends DriverContext {
   readonly hosts: HostFor;
@@ -99,40 +93,39 @@ class AgentDriver implements AgentsDriver {
   }
 
   #ask(how: How, effect: Effect, answer: Answer, note: Note): void {
-    this.#open.ask(effect.id, answer, (asked) => this.#perform(how, effect, asked, note));
+    const { id, spec } = effect;
+    this.#open.ask(id, answer, async (pending) => {
+      switch (spec.kind) {
+        case 'spawn':
+          return this.#spawn(effect, spec, pending, note);
+        case 'attend':
+          return this.#attend(spec, pending, note);
+        case 'prompt':
+          return this.#prompt(how, effect, spec, pending, note);
+        case 'kill':
+          return this.#kill(spec, pending);
+        default:
+          assert(false, `nothing about an agent: ${id} is a ${spec.kind}`);
+      }
+    });
   }
 
-  async #perform(how: How, effect: Effect, asked: PendingEffect, note: Note): Promise<Outcome> {
-    const { spec } = effect;
-    switch (spec.kind) {
-      case 'spawn':
-        return this.#spawn(effect, spec, asked, note);
-      case 'attend':
-        return this.#attend(spec, asked, note);
-      case 'prompt':
-        return this.#prompt(how, effect, spec, asked, note);
-      case 'kill':
-        return this.#kill(spec, asked);
-      default:
-        assert(false, `nothing about an agent: ${effect.id} is a ${spec.kind}`);
-    }
-  }
-
-  async #spawn(effect: Effect, spec: SpawnSpec<FilledText>, asked: PendingEffect, note: Note): Promise<Outcome> {
-    if (asked.isStopped) return this.#neverSpawned(effect, spec);
+  async #spawn(effect: Effect, spec: SpawnSpec<FilledText>, pending: PendingEffect, note: Note): Promise<Outcome> {
+    await this.#clearPrevious(effect, spec);
+    if (pending.isStopped) return this.#neverSpawned(effect, spec);
     const begun = this.#begin(effect, spec);
-    if ('kind' in begun) return { kind: 'failure', failure: begun };
-    const { start, agent } = begun;
+    if (!begun.ok) return failed('spawn-failed', `the agent could not be started: ${begun.error}`);
+    const { start, agent, isNew } = begun.value;
     if ('kind' in agent) {
       if (agent.exit.status === null || agent.wasReady) return this.#lost(start);
-      return this.#unready(begun, agent.exit);
+      return this.#unready(begun.value, agent.exit);
     }
     this.#agents.set(start.agent, agent);
-    asked.whenDecided((verdict) => agent.decide(verdict));
-    const first = await Promise.race([agent.ready(this.#options.readyMs ?? READY_MS, note), asked.stopped]);
+    pending.whenDecided((verdict) => agent.decide(verdict));
+    const first = await Promise.race([agent.ready(this.#options.readyMs ?? READY_MS, note), pending.stopped]);
     if ('force' in first) {
       markEnded(start);
-      await this.#clear(start, first.force ? 0 : this.#graceMs, asked.forced);
+      await this.#clear(start, first.force ? 0 : this.#graceMs, pending.forced);
       return failed('stopped', `agent ${start.agent} was stopped before it was ready`);
     }
     if (first.kind === 'ready') {
@@ -142,17 +135,16 @@ class AgentDriver implements AgentsDriver {
     }
     if (first.kind === 'gone') {
       const exit = await agent.ended;
-      if (exit.status === null && !begun.isNew) return this.#lost(start);
-      return this.#unready(begun, exit);
+      if (exit.status === null && !isNew) return this.#lost(start);
+      return this.#unready(begun.value, exit);
     }
     markEnded(start);
-    await this.#clear(start, 0, asked.forced);
+    await this.#clear(start, 0, pending.forced);
     return failed('spawn-failed', `agent ${start.agent} was not ready in time: ${first.reason}`);
   }
 
   #unready({ start, adapter }: Begun, exit: AgentExit): Outcome {
-    const { status, output: said } = exit;
-    const refusal = exit.refusal ?? missingProgram(adapter, { status, said }, this.#options.environment);
+    const refusal = exit.refusal ?? missingProgram(adapter, exit, this.#options.environment);
     const what = refusal === null ? `${ended(exit)} before it was ready` : `could not be started: ${refusal}`;
     return failed('spawn-failed', `agent ${start.agent} ${what}`, details(exit));
   }
@@ -161,6 +153,14 @@ class AgentDriver implements AgentsDriver {
   async #lost(start: AgentStart): Promise<Outcome> {
     await this.#clear(start, 0);
     return failed('lost', `agent ${start.agent} was started in an earlier life of the engine, and is gone`);
+  }
+
+  /** Stops leftovers of the agent's earlier life: its shell may be dead, and the agent alive (agent/1). */
+  async #clearPrevious(effect: Effect, spec: SpawnSpec<FilledText>): Promise<void> {
+    const name = resolveText(spec.agent, this.#options.files);
+    const previous = name.ok ? this.#folderOf(name.value).current() : null;
+    if (previous === null || previous.effect === effect.id || this.#known(previous.agent)?.alive === true) return;
+    await this.#clear(previous, 0);
   }
 
   /** Stopped in the same tick in which it was requested; an earlier engine may have started it anyway. */
@@ -175,49 +175,49 @@ class AgentDriver implements AgentsDriver {
   }
 
   /** The start of this effect: new or existing. */
-  #begin(effect: Effect, spec: SpawnSpec<FilledText>): Begun | Failure {
-    const refuse = (reason: string): Failure => failure('spawn-failed', `the agent could not be started: ${reason}`);
+  #begin(effect: Effect, spec: SpawnSpec<FilledText>): Result<Begun, string> {
     const name = agentName(spec, this.#options.files);
-    if (!name.ok) return refuse(name.error);
+    if (!name.ok) return name;
     const choice = this.#options.hosts(name.value.adapter, spec.channel);
-    if (!choice.ok) return refuse(choice.error);
+    if (!choice.ok) return choice;
     const { host, adapter, channel, sessionId } = choice.value;
     const kept = this.#folderOf(name.value.agent);
     const earlier = kept.start(effect.id);
     const found = earlier === null ? null : host.find(earlier);
     if (earlier !== null && found !== null && found.kind !== 'never') {
-      return { start: earlier, adapter, agent: found.kind === 'alive' ? found.agent : found, isNew: false };
+      return ok({ start: earlier, adapter, agent: found.kind === 'alive' ? found.agent : found, isNew: false });
     }
     const other = this.#known(name.value.agent);
-    if (other?.alive === true) return refuse(`${other.start.agent} is there already, started by ${other.start.effect}`);
+    if (other?.alive === true) return err(`${other.start.agent} is there already, started by ${other.start.effect}`);
     const request = spawnRequest(effect, spec, adapter, this.#options);
-    if (!request.ok) return refuse(request.error);
+    if (!request.ok) return request;
     const { workdir, args, environmentOf } = request.value;
-    const resumeSession = isRevival(effect) && !canResume(adapter, channel) ? null : request.value.resumeSession;
+    // A restart that no step asked for continues the agent's session if possible.
+    const isRevival = effect.step.startsWith('@');
+    const resumeSession = isRevival && !canResume(adapter, channel) ? null : request.value.resumeSession;
     const begins = resumeSession === null || spec.forks;
     // Keeps a session that was announced before the agent started.
     const session = earlier?.session ?? (begins ? (sessionId === 'chosen' ? randomUUID() : null) : resumeSession);
-    try {
+    return unlessRefused(() => {
       const start = kept.makeStart({ ...name.value, channel, effect: effect.id, workdir, session });
       const environment = environmentOf(start);
-      if (!environment.ok) return refuse(environment.error);
-      const request = { start, environment: environment.value, resumeSession, forks: spec.forks, args };
-      return { start, adapter, agent: host.start(request), isNew: true };
-    } catch (error) {
-      if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return refuse(error.message);
-      throw error;
-    }
+      if (!environment.ok) return environment;
+      const agent = host.start({ start, environment: environment.value, resumeSession, forks: spec.forks, args });
+      return ok({ start, adapter, agent, isNew: true });
+    });
   }
 
-  async #attend(spec: AttendSpec, asked: PendingEffect, note: Note): Promise<Outcome> {
+  async #attend(spec: AttendSpec, pending: PendingEffect, note: Note): Promise<Outcome> {
     const agent = this.#known(spec.agent);
     if (agent === null) {
       const start = this.#folderOf(spec.agent).current();
       if (start !== null && wasEndedByUs(start)) return success();
+      // Its shell is dead. The agent itself may be alive, and nobody could use it.
+      if (start !== null) await this.#clear(start, 0);
       return failed('lost', `agent ${spec.agent} is gone, and nobody saw it end`);
     }
     agent.watchSession((session) => void note({ session }));
-    const exit = await Promise.race([agent.ended, asked.stopped.then(() => null)]);
+    const exit = await Promise.race([agent.ended, pending.stopped.then(() => null)]);
     if (exit === null) return failed('stopped', `agent ${spec.agent} is not watched any more`);
     if (wasEndedByUs(agent.start)) return success();
     return failed('agent-crashed', `agent ${spec.agent} ${ended(exit)}`, details(exit));
@@ -227,15 +227,14 @@ class AgentDriver implements AgentsDriver {
     how: How,
     effect: Effect,
     spec: PromptSpec<FilledText>,
-    asked: PendingEffect,
+    pending: PendingEffect,
     note: Note,
   ): Promise<Outcome> {
-    const { files } = this.#options;
-    const [name, prompt] = [resolveText(spec.agent, files), resolveText(spec.prompt, files)];
-    if (!name.ok) return failed('not-delivered', name.error);
-    if (!prompt.ok) return failed('not-delivered', prompt.error);
-    const agent = this.#known(name.value);
-    const kept = this.#folderOf(name.value);
+    const texts = resolveTexts({ name: spec.agent, prompt: spec.prompt }, this.#options.files);
+    if (!texts.ok) return failed('not-delivered', texts.error);
+    const { name, prompt } = texts.value;
+    const agent = this.#known(name);
+    const kept = this.#folderOf(name);
     const meantFor = kept.promptedStart(effect.id);
     const isOther = meantFor !== null && meantFor !== agent?.start.effect;
     if (agent === null || !agent.alive || isOther) {
@@ -243,48 +242,47 @@ class AgentDriver implements AgentsDriver {
       // agent that we stopped is not wanted.
       const current = agent === null ? kept.current() : null;
       if (how === 'find' || (current !== null && !wasEndedByUs(current))) {
-        return failed('lost', `agent ${name.value} had the prompt, or was to have it, and is gone`);
+        return failed('lost', `agent ${name} had the prompt, or was to have it, and is gone`);
       }
-      return failed('agent-not-found', `there is no agent ${name.value} that could be prompted`);
+      return failed('agent-not-found', `there is no agent ${name} that could be prompted`);
     }
-    if (asked.isStopped && meantFor === null) return NOT_GIVEN;
-    try {
+    if (pending.isStopped && meantFor === null) return NOT_GIVEN;
+    const recorded = unlessRefused(() => {
       if (meantFor === null) kept.recordPrompt(effect.id, agent.start);
-    } catch (error) {
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-      return failed('not-delivered', `the prompt could not be kept: ${error.message}`);
-    }
-    const message = messageOf(effect, spec, prompt.value);
-    asked.whenDecided((verdict) => agent.decide(verdict));
+      return ok(null);
+    });
+    if (!recorded.ok) return failed('not-delivered', `the prompt could not be kept: ${recorded.error}`);
+    const message = messageOf(effect, spec, prompt);
+    pending.whenDecided((verdict) => agent.decide(verdict));
     // Before the first key press.
     if (meantFor === null) await note({ delivery: 'sending' });
     // A reported step needs no prompt any more.
-    const givenUp = Promise.race([asked.stopped, asked.concluded]);
+    const givenUp = Promise.race([pending.stopped, pending.concluded]);
     const timeoutMs = this.#options.deliveryMs ?? DELIVERY_MS;
-    const first = await Promise.race([agent.hand(message, { timeoutMs, note, givenUp }), asked.concluded]);
+    const first = await Promise.race([agent.hand(message, { timeoutMs, note, givenUp }), pending.concluded]);
     if (first === null) return this.#concluded(agent, effect.id);
     if (first.kind === 'not-taken') {
-      if (asked.isStopped) return NOT_GIVEN;
+      if (pending.isStopped) return NOT_GIVEN;
       void note({ delivery: first.delivery });
-      return failed('not-delivered', `agent ${name.value} did not take the prompt: ${first.reason}`);
+      return failed('not-delivered', `agent ${name} did not take the prompt: ${first.reason}`);
     }
     void note({ delivery: first.kind === 'taken' ? (first.delivery ?? 'accepted') : 'dead' });
     if (spec.mode === 'fire-forget') {
       if (first.kind === 'taken') return success();
-      return failed('not-delivered', `agent ${name.value} ended before it took the prompt`);
+      return failed('not-delivered', `agent ${name} ended before it took the prompt`);
     }
     const over = new AbortController();
     // The `attend` effect reports the exit (agent/3).
-    const work = first.kind === 'taken' ? agent.atWork(message, over.signal, note) : asked.concluded;
-    const last = await Promise.race([asked.stopped, asked.concluded, work]);
+    const work = first.kind === 'taken' ? agent.atWork(message, over.signal, note) : pending.concluded;
+    const last = await Promise.race([pending.stopped, pending.concluded, work]);
     over.abort();
     if (last === null) return this.#concluded(agent, effect.id);
-    if ('kind' in last) return workEnded(name.value, last);
-    if (last.why === 'run-ending') return failed('stopped', `the run ends; agent ${name.value} was left at its work`);
+    if ('kind' in last) return workEnded(name, last);
+    if (last.why === 'run-ending') return failed('stopped', `the run ends; agent ${name} was left at its work`);
     if (agent.alive) {
-      await Promise.race([agent.interrupt(effect.id, last.force ? 0 : this.#graceMs), asked.forced]);
+      await Promise.race([agent.interrupt(effect.id, last.force ? 0 : this.#graceMs), pending.forced]);
     }
-    return failed('stopped', `agent ${name.value} was interrupted`);
+    return failed('stopped', `agent ${name} was interrupted`);
   }
 
   async #concluded(agent: HostedAgent, effectId: string): Promise<Outcome> {
@@ -293,7 +291,7 @@ class AgentDriver implements AgentsDriver {
     return success({}, { session, usage });
   }
 
-  async #kill(spec: KillSpec<FilledText>, asked: PendingEffect): Promise<Outcome> {
+  async #kill(spec: KillSpec<FilledText>, pending: PendingEffect): Promise<Outcome> {
     const name = resolveText(spec.agent, this.#options.files);
     if (!name.ok) return failed('agent-not-found', name.error);
     const start = this.#folderOf(name.value).current();
@@ -301,7 +299,7 @@ class AgentDriver implements AgentsDriver {
     const host = this.#hostOf(start);
     if (!host.ok) return failed('agent-not-found', `agent ${name.value} cannot be ended: ${host.error}`);
     markEnded(start);
-    const left = await this.#clear(start, spec.graceful ? spec.graceMs : 0, asked.stopped);
+    const left = await this.#clear(start, spec.graceful ? spec.graceMs : 0, pending.stopped);
     if (this.#agents.get(name.value)?.start.effect === start.effect) this.#agents.delete(name.value);
     if (left.length === 0) return success();
     return failed('timeout', `agent ${name.value} could not be ended: these processes are left: ${left.join(', ')}`);
@@ -352,36 +350,15 @@ interface Begun {
   readonly isNew: boolean;
 }
 
-/** A restart that no step asked for: continues the agent's session if possible. */
-function isRevival({ step }: Effect): boolean {
-  return step.startsWith('@');
-}
-
 function canResume({ terminal, headless }: Adapter, channel: Channel): boolean {
-  switch (channel) {
-    case 'terminal':
-      return terminal?.resumeCommand !== null;
-    case 'headless':
-      return headless?.resume !== null;
-    case 'acp':
-    case 'mailbox':
-      return true;
-  }
+  if (channel === 'terminal') return terminal?.resumeCommand !== null;
+  return channel !== 'headless' || headless?.resume !== null;
 }
 
-function messageOf(effect: Effect, spec: PromptSpec<FilledText>, prompt: string): AgentMessage {
-  const key = spec.mode === 'fire-forget' ? keyName(prompt) : null;
-  if (key !== null) return { kind: 'key', id: effect.id, key };
-  const { mode, expects } = spec;
-  return {
-    kind: 'prompt',
-    id: effect.id,
-    step: effect.step,
-    prompt,
-    text: promptText(prompt, mode, expects),
-    mode,
-    expects,
-  };
+function messageOf({ id, step }: Effect, { mode, expects }: PromptSpec<FilledText>, prompt: string): AgentMessage {
+  const key = mode === 'fire-forget' ? keyName(prompt) : null;
+  if (key !== null) return { kind: 'key', id, key };
+  return { kind: 'prompt', id, step, prompt, text: promptText(prompt, mode, expects), mode, expects };
 }
 
 function workEnded(agent: string, end: WorkEnd): Outcome {
@@ -397,9 +374,6 @@ function workEnded(agent: string, end: WorkEnd): Outcome {
   }
 }
 
-/** For callers that ignore progress. */
-const ignoreProgress: Note = () => Promise.resolve();
-
 const NOT_GIVEN = failed('stopped', 'the prompt was not given any more');
 
 function ended({ status }: AgentExit): string {
@@ -408,8 +382,4 @@ function ended({ status }: AgentExit): string {
 
 function details({ status, output }: AgentExit): Partial<Failure> {
   return { code: status, output };
-}
-
-function failed(kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome {
-  return { kind: 'failure', failure: failure(kind, message, more) };
 }

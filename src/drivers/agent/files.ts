@@ -3,24 +3,24 @@
 //   current          name of the current start: the latest
 //   prompts/EFFECT   the start that an effect's prompt is addressed to; written before delivery
 //   START/           one for each start, named after its effect
-//     start.json     session, folder and so on; written before anything is started status, stdout, stderr   as in
-//                    step-folder.ts, written by the agent's own shell
+//     start.json     session, folder and so on; written before anything is started
+//     status, stdout, stderr   as in step-folder.ts, written by the agent's own shell
 //     ended-by-us    written before we stop the agent
 //
 // Hosts add their own files to both. Every file gets its name when it is complete.
 
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { parseIfWhole, readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
+import { join } from 'node:path';
+
+import { parseJson } from '../../base/json.ts';
 import type { RunFiles } from '../../engine/ports.ts';
 import type { Channel } from '../../ir/adapter.ts';
-import type { StepFolder } from '../step-folder.ts';
-import { fileName } from '../step-folder.ts';
-import { makeFolder, writePrivate } from '../../sys/private-file.ts';
+import { makeFolder, readJsonFile, writeJsonFile, writePrivate } from '../../sys/files.ts';
+import { fileName, type StepFolder } from '../step-folder.ts';
 
 /** One start of an agent, in whatever state. */
 export interface AgentStart extends StartRecord {
-  readonly folder: StepFolder;
+  readonly folder: StepFolder & { readonly path: string };
   /** Set in the environment of all its processes. */
   readonly marker: string;
 }
@@ -84,7 +84,8 @@ export class AgentFolder {
   }
 
   #whole(name: string, record: StartRecord): AgentStart {
-    const folder = { path: join(this.path, name), inRun: join(this.#inRun, name) };
+    const path = join(this.path, name);
+    const folder = { path, prefix: `${path}/`, inRun: `${this.#inRun}/${name}/` };
     return { ...record, folder, marker: this.#markerOf(name) };
   }
 }
@@ -116,7 +117,7 @@ async function startNamed(files: RunFiles, agent: string, name: string): Promise
 
 async function readStored(files: RunFiles, agent: string, name: string): Promise<unknown> {
   const bytes = await files.read(`${agentPath(agent)}/${name}`);
-  return bytes === null ? null : parseIfWhole(Buffer.from(bytes).toString('utf8'));
+  return bytes === null ? null : parseJson(Buffer.from(bytes).toString('utf8'));
 }
 
 function agentPath(name: string): string {
@@ -131,9 +132,4 @@ export function markEnded(start: AgentStart): void {
 
 export function wasEndedByUs(start: AgentStart): boolean {
   return existsSync(join(start.folder.path, ENDED_BY_US));
-}
-
-/** The folder of the agent that a start belongs to. */
-export function agentFolderOf(start: AgentStart): string {
-  return dirname(start.folder.path);
 }

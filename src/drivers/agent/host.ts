@@ -10,14 +10,15 @@
 // host/5  Which messages an agent has started with, and which are blocked by a limit, is known after every restart.
 // host/6  Nothing is typed into an agent's dialog except what a person or the adapter has decided about it.
 
-import type { Result } from '../../base/result.ts';
-import type { Adapter, Channel } from '../../ir/adapter.ts';
-import type { Delivery, Outcome } from '../../ir/effect.ts';
-import type { AgentMessage } from '../../ir/prompt-text.ts';
-import type { Usage } from '../../ir/usage.ts';
+import { ok, type Result } from '../../base/errors.ts';
 import type { DialogVerdict, Note } from '../../engine/ports.ts';
-import type { AgentStart } from './files.ts';
+import { type Adapter, type Channel, channelFor } from '../../ir/adapter.ts';
+import type { Delivery, Outcome } from '../../ir/effect.ts';
+import type { Usage } from '../../ir/output.ts';
+import type { AgentMessage } from '../../ir/prompt-text.ts';
 import type { Termination } from '../../sys/kill-process-tree.ts';
+import type { EnvVariables } from '../environment.ts';
+import type { AgentStart } from './files.ts';
 
 export interface AgentHost {
   /** Starts an agent. Failures are reported by `ended`. */
@@ -37,7 +38,7 @@ export type FoundAgent =
 export interface StartRequest {
   readonly start: AgentStart;
   /** Complete, including the marker of the start. */
-  readonly environment: Readonly<Record<string, string>>;
+  readonly environment: EnvVariables;
   /** The session to continue or fork; null starts a new one. */
   readonly resumeSession: string | null;
   readonly forks: boolean;
@@ -59,7 +60,7 @@ export interface HostedAgent {
   ready(timeoutMs: number, note: Note): Promise<Readiness>;
   readonly ended: Promise<AgentExit>;
   /** Calls back for the current session, if known, and for each later one. */
-  watchSession(told: (session: string) => void): void;
+  watchSession(onSession: (session: string) => void): void;
   /**
    * Resolves when the agent has the message. Withdraws it after the time limit, or when the sender gives up. The limit
    * starts when the agent is ready; time during dialogs does not count.
@@ -84,6 +85,11 @@ export interface HostedAgent {
   interrupt(id: string, timeoutMs: number): Promise<void>;
 }
 
+/** For callers that no longer listen. A new promise each time, so that nothing that waits for it is retained. */
+export function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
 /** `reason`: a sentence. */
 export type Readiness =
   | { readonly kind: 'ready' }
@@ -102,6 +108,10 @@ export type Handover =
   /** `reason`: a clause. */
   | { readonly kind: 'not-taken'; readonly delivery: Delivery; readonly reason: string }
   | { readonly kind: 'agent-gone' };
+
+export function notTaken(reason: string): Handover {
+  return { kind: 'not-taken', delivery: 'not-ready', reason };
+}
 
 export type WorkEnd =
   | { readonly kind: 'limit'; readonly limit: AgentLimit }
@@ -141,4 +151,42 @@ export interface HostChoice {
   readonly channel: Channel;
   /** Who chooses the id of a new session: meow, the agent, or nobody. */
   readonly sessionId: 'chosen' | 'told' | 'none';
+}
+
+/** Chooses the host for an adapter: by the requested channel, else by the adapter's first. The error is a sentence. */
+export type AdapterNamed = (name: string) => Result<Adapter, string>;
+
+/** `defaultChannel` applies if neither step nor adapter decides. */
+export function hostsByChannel(
+  adapters: AdapterNamed,
+  hosts: Readonly<Record<Channel, (adapter: Adapter) => Result<AgentHost, string>>>,
+  defaultChannel: Channel | null = null,
+): HostFor {
+  const made = new Map<string, HostChoice>();
+  return (name, wanted) => {
+    const found = adapters(name);
+    if (!found.ok) return found;
+    const adapter = found.value;
+    const channel = channelFor(adapter, wanted, defaultChannel);
+    if (!channel.ok) return channel;
+    const key = `${channel.value} ${name}`;
+    const known = made.get(key);
+    if (known !== undefined) return ok(known);
+    const host = hosts[channel.value](adapter);
+    if (!host.ok) return host;
+    const sessionId = sessionIdOf(adapter, channel.value);
+    const choice = { host: host.value, adapter, channel: channel.value, sessionId };
+    made.set(key, choice);
+    return ok(choice);
+  };
+}
+
+function sessionIdOf({ terminal, headless }: Adapter, channel: Channel): HostChoice['sessionId'] {
+  const ids = {
+    terminal: terminal?.sessionId ?? 'none',
+    headless: headless?.sessionId ?? 'none',
+    acp: 'told',
+    mailbox: 'chosen',
+  } as const;
+  return ids[channel];
 }

@@ -4,53 +4,71 @@
 // Each run and adapter has one home folder: `homes/ADAPTER` in the run's folder. Files that the agent must share with
 // the user's home are linked, so that a login works in both; files that the agent would change are copied, once.
 
-import type { RunFiles } from '../../engine/ports.ts';
+import { createHash } from 'node:crypto';
 import { cpSync, existsSync, symlinkSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { present } from '../../base/assert.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
+
+import { err, ok, present, type Result } from '../../base/errors.ts';
 import { own } from '../../base/json.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
 import type { Adapter, AdapterFile, Hole, HomeFolder } from '../../ir/adapter.ts';
+import type { Effect } from '../../ir/effect.ts';
 import { shellWord } from '../../ir/quote.ts';
-import { fillString } from '../../ir/text.ts';
-import type { Text } from '../../ir/text.ts';
-import type { DriverContext } from '../environment.ts';
-import { fileName } from '../step-folder.ts';
-import { makeFolder, writePrivate } from '../../sys/private-file.ts';
+import { fillString, type Text } from '../../ir/text.ts';
+import { tolerate } from '../../sys/errors.ts';
+import { makeFolder, readUntrustedFile, replacePrivate } from '../../sys/files.ts';
+import { wholeEnvironment } from '../../sys/process.ts';
+import { type DriverContext, environmentFor, type EnvVariables, inRun } from '../environment.ts';
+import { beginning, ending } from '../recording-shell.ts';
+import { fileName, unlessRefused } from '../step-folder.ts';
+import type { AgentStart } from './files.ts';
 
 /** Values of placeholders; a placeholder without a value is an error where it is used. */
 export type HoleValues = Readonly<Partial<Record<Hole, string>>>;
 
-export interface Place {
-  readonly agent: string;
-  /** Absolute. */
-  readonly workdir: string;
-  /** Absolute folder of the start or the turn. */
-  readonly folder: string;
-}
-
-export function holeValues(adapter: Adapter, run: DriverContext, place: Place): HoleValues {
+/** `folder`: for its files. Paths are absolute. */
+export function holeValues(
+  adapter: Adapter,
+  run: DriverContext,
+  { agent, workdir, folder }: Pick<AgentStart, 'agent' | 'workdir'> & { readonly folder: { readonly path: string } },
+): HoleValues {
   const bin = run.binFolder ?? null;
   return {
-    agent: place.agent,
+    agent,
     workflow_id: run.runId,
-    workdir: place.workdir,
-    folder: place.folder,
+    workdir,
+    folder: folder.path,
     socket: run.socket,
     inbox: run.inbox,
-    ...(adapter.home === null ? {} : { home: homeOf(adapter, run.files) }),
+    ...(adapter.home === null ? {} : { home: run.files.localPath(`homes/${fileName(adapter.name)}`) }),
     ...(bin === null ? {} : { meow: join(bin, 'meow'), hook: shellWord(join(bin, 'hook.sh')) }),
   };
 }
 
-/** The error is a sentence. `escape` is applied to each value. */
-function fillHoles(text: Text, values: HoleValues, escape = asItIs): Result<string, string> {
+/**
+ * The same for a turn. All turns of a run whose files have the same contents share a folder for them, named after a hash of the
+ * contents, so that the files are written once. The error is a sentence.
+ */
+export function turnHoles(
+  adapter: Adapter,
+  run: DriverContext,
+  turn: Pick<AgentStart, 'agent' | 'workdir'>,
+): Result<HoleValues, string> {
+  // The contents may name the folder.
+  const values = holeValues(adapter, run, { ...turn, folder: { path: '' } });
+  const contents = fillFiles(adapter, values);
+  if (!contents.ok) return contents;
+  const hash = createHash('sha256').update(JSON.stringify(contents.value)).digest('hex').slice(0, 16);
+  return ok({ ...values, folder: run.files.localPath(`adapters/${fileName(adapter.name)}~${hash}`) });
+}
+
+/** The error is a sentence. */
+function fillHoles(text: Text, values: HoleValues, format: AdapterFile['format'] = 'text'): Result<string, string> {
   return fillString(text, ([name = '']) => {
     const value = own(values, name as Hole);
-    return value === undefined ? err(`{{${name}}} has no value here`) : ok(escape(value));
+    if (value === undefined) return err(`{{${name}}} has no value here`);
+    // For use inside a quoted string: JSON's escapes are valid in TOML.
+    return ok(format === 'text' ? value : JSON.stringify(value).slice(1, -1));
   });
 }
 
@@ -66,86 +84,107 @@ export function fillCommand(texts: readonly (Text | null)[], values: HoleValues)
   return ok(parts.join(' '));
 }
 
-/** The caller's environment with the adapter's changes. The error is a sentence. */
-export function adapterEnvironment(
+/** The environment of an agent: the caller's, with the changes of its adapter, its run and its step. The error is a sentence. */
+export function agentEnvironment(
   adapter: Adapter,
-  base: Readonly<Record<string, string>>,
-  values: HoleValues,
-): Result<Readonly<Record<string, string>>, string> {
-  const environment: Record<string, string> = { ...base };
+  run: DriverContext,
+  effect: Effect,
+  holes: HoleValues,
+  own: EnvVariables = {},
+): Result<EnvVariables, string> {
+  const base: Record<string, string> = { ...run.environment };
   for (const [name, text] of Object.entries(adapter.environment)) {
-    const value = fillHoles(text, values);
+    const value = fillHoles(text, holes);
     if (!value.ok) return value;
-    if (value.value === '') delete environment[name];
-    else environment[name] = value.value;
+    if (value.value === '') delete base[name];
+    else base[name] = value.value;
   }
-  if (adapter.home !== null) environment[adapter.home.variable] = present(values.home, 'a home folder without a path');
-  return ok(environment);
+  if (adapter.home !== null) base[adapter.home.variable] = present(holes.home, 'a home folder without a path');
+  const layers = environmentFor({ base: inRun(base, run), run, effect, own });
+  if (!layers.ok) return layers;
+  // The tools of `meow mcp` depend on them.
+  const permissions = run.permissions ? { MEOW_PERMISSIONS: run.permissions } : {};
+  const name = { MEOW_AGENT: present(holes.agent, 'an agent without a name') };
+  return ok({ ...wholeEnvironment(layers.value), ...permissions, ...name });
 }
 
 /** Creates the home folder and writes the files. The error is a sentence. */
-export function layOut(
-  adapter: Adapter,
-  values: HoleValues,
-  environment: Readonly<Record<string, string>>,
-): Result<null, string> {
-  try {
+export function layOut(adapter: Adapter, values: HoleValues, environment: EnvVariables): Result<null, string> {
+  return unlessRefused(() => {
     const folder = present(values.folder, 'a start without a folder');
+    if (!existsSync(folder)) makeFolder(folder);
     if (adapter.home !== null) furnish(adapter.home, present(values.home, 'a home folder without a path'), environment);
-    for (const file of adapter.files) {
-      const path = fillHoles(file.path, values);
-      if (!path.ok) return path;
-      const content = fillHoles(file.content, values, ESCAPES[file.format]);
-      if (!content.ok) return content;
-      const target = resolve(folder, path.value);
+    const files = fillFiles(adapter, values);
+    if (!files.ok) return files;
+    for (const { path, content } of files.value) {
+      const target = resolve(folder, path);
+      // Files that an agent has changed are restored, and programs that read them find them whole.
+      if (readUntrustedFile(target, content.length * 4)?.text === content) continue;
       makeFolder(dirname(target));
-      writePrivate(target, content.value);
+      replacePrivate(target, content);
     }
     return ok(null);
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(error.message);
-    throw error;
-  }
+  });
 }
 
-function furnish(
-  { variable, from, link, copy }: HomeFolder,
-  home: string,
-  environment: Readonly<Record<string, string>>,
-): void {
+/** The error is a sentence. */
+function fillFiles(
+  { files }: Adapter,
+  values: HoleValues,
+): Result<readonly { readonly path: string; readonly content: string }[], string> {
+  const filled: { readonly path: string; readonly content: string }[] = [];
+  for (const file of files) {
+    const path = fillHoles(file.path, values);
+    if (!path.ok) return path;
+    const content = fillHoles(file.content, values, file.format);
+    if (!content.ok) return content;
+    filled.push({ path: path.value, content: content.value });
+  }
+  return ok(filled);
+}
+
+function furnish({ variable, from, link, copy }: HomeFolder, home: string, environment: EnvVariables): void {
   makeFolder(home);
   const users = environment[variable] ?? join(environment['HOME'] ?? homedir(), from);
-  for (const name of link) place(join(users, name), join(home, name), (source, target) => symlinkSync(source, target));
-  for (const name of copy)
-    place(join(users, name), join(home, name), (source, target) => cpSync(source, target, { recursive: true }));
+  // Skips what the user does not have and what exists already: an agent of this run may have changed it.
+  const place = (name: string, put: (source: string, target: string) => void): void => {
+    const [source, target] = [join(users, name), join(home, name)];
+    if (!existsSync(source) || existsSync(target)) return;
+    makeFolder(dirname(target));
+    tolerate(['EEXIST'], undefined, () => put(source, target));
+  };
+  for (const name of link) place(name, (source, target) => symlinkSync(source, target));
+  for (const name of copy) place(name, (source, target) => cpSync(source, target, { recursive: true }));
 }
 
-/** Skips what the user does not have and what exists already: an agent of this run may have changed it. */
-function place(source: string, target: string, put: (source: string, target: string) => void): void {
-  if (!existsSync(source) || existsSync(target)) return;
-  makeFolder(dirname(target));
-  try {
-    put(source, target);
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
-  }
+// The script of the shell that leads an agent's session: it records its own process first, exclusively (shell/1 in
+// drivers/recording-shell.ts), runs the agent's program and records its exit. Signals that stop the agent do not stop
+// the shell earlier: they live equally long.
+
+/**
+ * `command`: a program with its arguments, verbatim. `terminal`: the shell exits with its terminal, so the system stops
+ * the foreground program; a surviving shell would keep an unreachable agent alive.
+ */
+export function agentShellText(
+  command: readonly string[],
+  prefix: string,
+  { terminal = false, plan = null }: { readonly terminal?: boolean; readonly plan?: string | null } = {},
+): string {
+  return [
+    beginning(prefix, plan),
+    terminal ? GO_WITH_TERMINAL : OUTLIVE,
+    // Discards the shell's own messages ("Killed"): they are not the agent's.
+    'exec 3>&2 2>/dev/null;',
+    `${command.map(shellWord).join(' ')} 2>&3 3>&-;`,
+    `${ending(prefix)};exit "$meow_status"`,
+  ].join('');
 }
 
-function homeOf({ name }: Adapter, files: RunFiles): string {
-  return files.localPath(`homes/${fileName(name)}`);
+/** A script as a command for a shell in a terminal; a shell that must stay lives as long as its program. */
+export function shellCommand(shell: string, text: string): readonly string[] {
+  return [shell, '-c', `${GO_WITH_TERMINAL}\n${text}`];
 }
 
-function asItIs(value: string): string {
-  return value;
-}
-
-/** For use inside a quoted string: JSON's escapes are valid in TOML. */
-function inString(value: string): string {
-  return JSON.stringify(value).slice(1, -1);
-}
-
-const ESCAPES: Readonly<Record<AdapterFile['format'], (value: string) => string>> = {
-  json: inString,
-  toml: inString,
-  text: asItIs,
-};
+/** A trap with a command is reset in the program; an ignored signal would stay ignored. */
+const OUTLIVE = 'trap : HUP INT QUIT TERM;';
+const GO_WITH_TERMINAL = 'trap : INT QUIT TERM;';

@@ -1,27 +1,19 @@
 // A spawn request, read from its effect: all texts resolved, an existing folder, and the environment except for what
 // differs between starts.
 
+import { err, ok, type Result } from '../../base/errors.ts';
+import { hasControlCharacters } from '../../base/sanitize.ts';
 import type { RunFiles } from '../../engine/ports.ts';
-import { hasControlCharacters } from '../../base/controls.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
+import type { Adapter } from '../../ir/adapter.ts';
 import type { Effect, SpawnSpec } from '../../ir/effect.ts';
 import type { FilledText } from '../../ir/text.ts';
-import type { AgentStart } from './files.ts';
-import type { Adapter } from '../../ir/adapter.ts';
-import { adapterEnvironment, holeValues } from './render-adapter.ts';
-import { environmentFor, inRun } from '../environment.ts';
-import { wholeEnvironment } from '../../sys/process.ts';
-import { MARKER } from '../../sys/process-table.ts';
-import type { DriverContext } from '../environment.ts';
-import { resolveText } from '../resolve-text.ts';
-import { resolveWorkdir } from '../resolve-workdir.ts';
+import { MARKER } from '../../sys/process.ts';
+import { type DriverContext, type EnvVariables, resolveWorkdir } from '../environment.ts';
+import { resolveText, resolveTexts } from '../outputs.ts';
 import { findProgram } from '../recording-shell.ts';
-
-export interface AgentName {
-  readonly agent: string;
-  readonly adapter: string;
-}
+import type { AgentStart } from './files.ts';
+import type { AgentExit } from './host.ts';
+import { agentEnvironment, holeValues } from './render-adapter.ts';
 
 export interface SpawnRequest {
   /** Absolute. */
@@ -29,11 +21,14 @@ export interface SpawnRequest {
   /** Null starts a new session. */
   readonly resumeSession: string | null;
   readonly args: string | null;
-  readonly environmentOf: (start: AgentStart) => Result<Readonly<Record<string, string>>, string>;
+  readonly environmentOf: (start: AgentStart) => Result<EnvVariables, string>;
 }
 
 /** The error is a sentence. */
-export function agentName(spec: SpawnSpec<FilledText>, files: RunFiles): Result<AgentName, string> {
+export function agentName(
+  spec: SpawnSpec<FilledText>,
+  files: RunFiles,
+): Result<{ readonly agent: string; readonly adapter: string }, string> {
   const agent = resolveText(spec.agent, files);
   if (!agent.ok) return agent;
   // Messages to the run cannot carry such a name.
@@ -50,49 +45,42 @@ export function spawnRequest(
   adapter: Adapter,
   run: DriverContext,
 ): Result<SpawnRequest, string> {
-  const texts: string[] = [];
-  for (const text of [spec.cwd ?? '', spec.resumeSession ?? '', spec.args ?? '', ...Object.values(spec.env)]) {
-    const whole = resolveText(text, run.files);
-    if (!whole.ok) return whole;
-    texts.push(whole.value);
-  }
-  const [folder = '', session = '', args = '', ...values] = texts;
-  const workdir = resolveWorkdir(run.cwd, folder);
-  if (!workdir.ok) return err(workdir.error);
-  const own = Object.fromEntries(Object.keys(spec.env).map((key, index) => [key, values[index] ?? '']));
+  const unresolved = { cwd: spec.cwd ?? '', session: spec.resumeSession ?? '', args: spec.args ?? '' };
+  const texts = resolveTexts(unresolved, run.files);
+  if (!texts.ok) return texts;
+  const own = resolveTexts(spec.env, run.files);
+  if (!own.ok) return own;
+  const { cwd, session, args } = texts.value;
+  const workdir = resolveWorkdir(run.cwd, cwd);
+  if (!workdir.ok) return workdir;
   return ok({
     workdir: workdir.value,
     resumeSession: session === '' ? null : session,
     args: args === '' ? null : args,
     environmentOf: (start) => {
-      const place = { agent: start.agent, workdir: start.workdir, folder: start.folder.path };
-      const base = adapterEnvironment(adapter, run.environment, holeValues(adapter, run, place));
-      if (!base.ok) return base;
-      const layers = environmentFor({ base: inRun(base.value, run), run, effect, own });
-      if (!layers.ok) return layers;
-      const environment = { ...wholeEnvironment(layers.value), MEOW_AGENT: start.agent, [MARKER]: start.marker };
+      const environment = agentEnvironment(adapter, run, effect, holeValues(adapter, run, start), own.value);
+      if (!environment.ok) return environment;
       // The current step changes with every prompt; the step that spawned the agent is not one of them.
-      return ok(Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_STEPS.has(name))));
+      const { MEOW_STEP: _, MEOW_ATTEMPT: __, ...others } = environment.value;
+      return ok({ ...others, [MARKER]: start.marker });
     },
   });
 }
 
-const OF_STEPS = new Set(['MEOW_STEP', 'MEOW_ATTEMPT']);
-
 /**
  * Why an agent could not start, if its shell reports a missing program: a clause with advice. Null for other messages.
- * `said`: the last output.
+ * `output`: the last bytes.
  */
 export function missingProgram(
   { name, program }: Adapter,
-  { status, said }: { readonly status: number | null; readonly said: string | null },
-  { PATH = '' }: Readonly<Record<string, string>>,
+  { status, output }: Pick<AgentExit, 'status' | 'output'>,
+  { PATH = '' }: EnvVariables,
 ): string | null {
   if (status !== 126 && status !== 127) return null;
   if (program !== null && findProgram(program.name, PATH) === null)
     return `${program.name}, which the adapter ${name} starts, is not on PATH; meow doctor says how to install it`;
   // Message of a shell: `sh: 2: fox: not found`.
-  const which = /(?:^|: )([^:]+): [^:]+$/.exec(said?.trimEnd().split('\n').at(-1) ?? '')?.[1] ?? 'a program';
+  const which = /(?:^|: )([^:]+): [^:]+$/.exec(output?.trimEnd().split('\n').at(-1) ?? '')?.[1] ?? 'a program';
   const problem = status === 127 ? 'was not found' : 'could not be executed';
   return `${which}, which the adapter ${name} starts, ${problem}; all that it starts: meow adapter show ${name}`;
 }

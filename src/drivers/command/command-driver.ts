@@ -5,41 +5,37 @@
 // command/3  A stopped attempt is answered when all its processes are gone, or with the pids of those that are not.
 // command/4  Failures of the outside world are failures in the answer; an exception is a bug, and ends the engine.
 //
-// The driver leaves alone what a command leaves running (a server that a setup step starts): it has the marker, and
-// `processesOfRun` finds it.
+// The driver leaves alone what a command leaves running that ends by itself (a server that a setup step starts): it has the
+// marker, and `processesOfRun` finds it. A command that a signal ends leaves nothing.
 
 import { availableParallelism } from 'node:os';
-import { join, resolve } from 'node:path';
-import { crash } from '../../sys/throw-uncaught.ts';
-import { watchPath } from '../../sys/watch.ts';
-import { assert } from '../../base/assert.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
+import { dirname, resolve } from 'node:path';
+
+import { assert, err, ok, type Result } from '../../base/errors.ts';
 import type { Answer, Driver, RunFiles, StopHow } from '../../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../ir/effect.ts';
-import { failure } from '../../ir/failure.ts';
 import type { FilledText } from '../../ir/text.ts';
-import { environmentFor, inRun, markerOf, variablesByName } from '../environment.ts';
-import type { DriverContext } from '../environment.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
-import type { ErrnoError } from '../../sys/errno.ts';
-import { bootId, HAS_PROC, lives } from '../../sys/process-table.ts';
-import type { ProcessEntry } from '../../sys/process-table.ts';
-import { Spawner } from '../spawner.ts';
-import type { SpawnEvents, SpawnRequest } from '../spawner.ts';
-import { startProcess } from '../../sys/process.ts';
-import type { ProcessRequest } from '../../sys/process.ts';
-import { killProcessTree } from '../../sys/kill-process-tree.ts';
-import type { Termination } from '../../sys/kill-process-tree.ts';
-import { makeStepFolder, readExit, readProcess, stepFolder } from '../step-folder.ts';
-import { UMASK, writePrivate } from '../../sys/private-file.ts';
-import type { StepFolder } from '../step-folder.ts';
-import { commandOutcome, unfinishedOutcome } from '../command-outcome.ts';
-import { livingLeader } from '../session-leader.ts';
-import { resolveText } from '../resolve-text.ts';
-import { resolveWorkdir } from '../resolve-workdir.ts';
-import { commandLine, findShell, NOT_BEGUN } from '../recording-shell.ts';
-import type { Shell } from '../recording-shell.ts';
+import { crash, type ErrnoError, EXHAUSTED, isErrno } from '../../sys/errors.ts';
+import { makeFolder, writePrivate } from '../../sys/files.ts';
+import { killProcessTree, type Termination } from '../../sys/kill-process-tree.ts';
+import { lives, pauseBeforeStart, type ProcessEntry, type ProcessRequest, startProcess } from '../../sys/process.ts';
+import { watchPath } from '../../sys/watch.ts';
+import type { DriverContext, EnvVariables } from '../environment.ts';
+import { environmentFor, inRun, markerOf, resolveWorkdir, variablesByName } from '../environment.ts';
+import { commandOutcome, failed, resolveText, resolveTexts, unfinishedOutcome } from '../outputs.ts';
+import { type CommandLine, commandLine, findShell, NOT_BEGUN, type Shell } from '../recording-shell.ts';
+import { hasBegunProcess, livingLeader } from '../session-leader.ts';
+import { Spawner, type SpawnEvents, type SpawnRequest } from '../spawner.ts';
+import {
+  readExit,
+  readExitTime,
+  readProcess,
+  REFUSALS,
+  stepFile,
+  stepFolder,
+  type StepFolder,
+  wasCutOff,
+} from '../step-folder.ts';
 
 export interface CommandDriverOptions extends DriverContext {
   /** A name on PATH, or a path. */
@@ -55,12 +51,13 @@ export function commandDriver(options: CommandDriverOptions): Driver {
 }
 
 class CommandDriver implements Driver {
-  readonly #options: CommandDriverOptions;
-  readonly #environment: Readonly<Record<string, string>>;
+  readonly options: CommandDriverOptions;
+  /** The environment of all commands. */
+  readonly environment: EnvVariables;
+  readonly shell: Shell | null;
+  readonly recorder: Shell | null;
   readonly #attempts = new Map<string, Attempt>();
   readonly #waiting: Attempt[] = [];
-  readonly #shell: Shell | null;
-  readonly #recorder: Shell | null;
   readonly #spawner: Spawner;
   #requested = 0;
   /** Processes started in the last 50 ms, and when: caps the burst of starts. */
@@ -73,12 +70,12 @@ class CommandDriver implements Driver {
   #busy = false;
 
   constructor(options: CommandDriverOptions) {
-    this.#options = options;
-    this.#environment = inRun(options.environment, options);
+    this.options = options;
+    this.environment = inRun(options.environment, options);
     const searchPath = options.environment['PATH'] ?? '';
-    this.#shell = findShell(options.shell ?? 'sh', searchPath);
-    this.#recorder = findShell('sh', `${searchPath}:/bin:/usr/bin`);
-    this.#spawner = options.spawner ?? new Spawner(this.#environment);
+    this.shell = findShell(options.shell ?? 'sh', searchPath);
+    this.recorder = findShell('sh', `${searchPath}:/bin:/usr/bin`);
+    this.#spawner = options.spawner ?? new Spawner(this.environment);
     if ((options.known ?? 0) >= SPAWNER_FROM) this.#spawner.launch();
   }
 
@@ -131,18 +128,20 @@ class CommandDriver implements Driver {
 
   #attempt(how: 'start' | 'find', effect: Effect): Attempt {
     assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
-    const attempt = new Attempt(effect, effect.spec, how, {
-      options: this.#options,
-      environment: this.#environment,
-      shell: this.#shell,
-      recorder: this.#recorder,
-      start: (request, events) => this.#start(attempt, request, events),
-      ended: () => {
-        this.#attempts.delete(effect.id);
-        if (this.#young.delete(attempt)) this.#schedule();
-      },
-    });
-    return attempt;
+    return new Attempt(effect, effect.spec, how, this);
+  }
+
+  /** Starts the process of an attempt. */
+  launch(attempt: Attempt, request: ProcessRequest): void {
+    if (!this.#spawner.ready) return startProcess(request, attempt);
+    this.#young.set(attempt, performance.now());
+    this.#spawner.start(spawnRequest(request), attempt);
+  }
+
+  /** The attempt is over. */
+  forget(attempt: Attempt): void {
+    this.#attempts.delete(attempt.effect.id);
+    if (this.#young.delete(attempt)) this.#schedule();
   }
 
   #schedule(): void {
@@ -172,15 +171,6 @@ class CommandDriver implements Driver {
     for (const [attempt, since] of this.#young) if (since <= before) this.#young.delete(attempt);
     this.#schedule();
   }
-
-  #start(attempt: Attempt, request: ProcessRequest, events: SpawnEvents): void {
-    if (!this.#spawner.ready) {
-      startProcess(request, events);
-      return;
-    }
-    this.#young.set(attempt, performance.now());
-    this.#spawner.start(spawnRequest(request), events);
-  }
 }
 
 const STARTS_A_TURN = 4;
@@ -188,23 +178,9 @@ const STARTS_A_TURN = 4;
 const SPAWNER_FROM = 6;
 const YOUNG_MAX = Math.max(24, 4 * availableParallelism());
 const YOUNG_MS = 50;
-/** About three minutes. */
-const STARTS_MAX = 100;
-const START_PAUSE_MIN_MS = 50;
-const START_PAUSE_MAX_MS = 2_000;
 const GRACE_MS = 5_000;
 const LOOK_MIN_MS = 250;
 const LOOK_MAX_MS = 5_000;
-
-interface Surroundings {
-  readonly options: CommandDriverOptions;
-  /** The environment of all commands. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly shell: Shell | null;
-  readonly recorder: Shell | null;
-  start(request: ProcessRequest, events: SpawnEvents): void;
-  ended(): void;
-}
 
 type Life =
   | { readonly kind: 'waiting' }
@@ -218,37 +194,40 @@ type Life =
   | { readonly kind: 'running'; readonly pid: number }
   /** Started by an earlier engine: its record shows its exit, and polling shows whether it is alive. */
   | { readonly kind: 'found'; readonly entry: ProcessEntry; readonly unwatch: () => void }
-  | { readonly kind: 'ending'; readonly ending: Termination; reason: 'stopped' | 'lost' }
+  | { readonly kind: 'ending'; readonly ending: Termination; reason: EndReason }
   | { readonly kind: 'over' };
 
+/** Stopped by us; gone without a status; or ended with this one. */
+type EndReason = 'stopped' | 'lost' | number;
+
 /** One attempt, from the request to the answer. */
-class Attempt {
+class Attempt implements SpawnEvents {
   readonly answers: Answer[] = [];
   readonly effect: Effect;
   readonly #spec: CommandSpec<FilledText>;
   readonly #how: 'start' | 'find';
-  readonly #around: Surroundings;
+  readonly #driver: CommandDriver;
   readonly #folder: StepFolder;
   #life: Life = { kind: 'waiting' };
   #starts = 0;
 
-  constructor(effect: Effect, spec: CommandSpec<FilledText>, how: 'start' | 'find', around: Surroundings) {
+  constructor(effect: Effect, spec: CommandSpec<FilledText>, how: 'start' | 'find', driver: CommandDriver) {
     this.effect = effect;
     this.#spec = spec;
     this.#how = how;
-    this.#around = around;
-    this.#folder = stepFolder(around.options.files, effect.step, effect.attempt);
+    this.#driver = driver;
+    this.#folder = stepFolder(driver.options.files, effect.step, effect.attempt);
   }
 
   /** Does all of a start but its last step. If that fails, `begin` does the whole start. */
   prepare(spawner: Spawner): void {
     try {
       const request = this.#request();
-      const goAhead =
-        request.ok && !request.value.readsScript ? spawner.prepare(spawnRequest(request.value), this.#events) : null;
+      const isPlain = request.ok && request.value.script === null;
+      const goAhead = isPlain ? spawner.prepare(spawnRequest(request.value), this) : null;
       if (goAhead !== null) this.#life = { kind: 'prepared', goAhead };
     } catch (error) {
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+      if (!isErrno(error, ...REFUSALS)) throw error;
     }
   }
 
@@ -270,12 +249,14 @@ class Attempt {
     switch (life.kind) {
       case 'waiting':
       case 'prepared':
-        if (this.#how === 'start') this.#answerSoon(notRun());
-        else this.#stopUnseen(how);
+        if (this.#how === 'start') this.#answerSoon(NOT_RUN);
+        // Not looked for yet: an earlier engine may have started it.
+        else if (!this.#concludeRecorded())
+          this.#end('stopped', how, livingLeader(readProcess(this.#folder), this.#marker)?.pid ?? null);
         return;
       case 'refused':
         clearTimeout(life.timer);
-        this.#answerSoon(notRun());
+        this.#answerSoon(NOT_RUN);
         return;
       case 'starting':
         life.stop = how;
@@ -284,13 +265,10 @@ class Attempt {
         // It has ended already, and its result is on the way.
         if (readExit(this.#folder) === null) this.#end('stopped', how, life.pid);
         return;
-      case 'found': {
+      case 'found':
         life.unwatch();
-        const status = readExit(this.#folder);
-        if (status === null) this.#end('stopped', how, life.entry.pid);
-        else this.#conclude(status);
+        if (!this.#concludeRecorded()) this.#end('stopped', how, life.entry.pid);
         return;
-      }
       case 'ending':
         life.reason = 'stopped';
         if (how === 'at-once') life.ending.atOnce();
@@ -300,42 +278,27 @@ class Attempt {
     }
   }
 
-  /** Not looked for yet: an earlier engine may have started it. */
-  #stopUnseen(how: 'gently' | 'at-once'): void {
-    const status = readExit(this.#folder);
-    if (status !== null) this.#conclude(status);
-    else this.#end('stopped', how, livingLeader(readProcess(this.#folder), this.#marker)?.pid ?? null);
-  }
-
   #launch(): void {
     this.#starts += 1;
     this.#life = { kind: 'starting', stop: null };
     let request: Result<CommandRequest, string>;
     try {
       request = this.#request();
-      if (request.ok && request.value.readsScript) {
-        makeStepFolder(this.#folder.path);
-        writePrivate(join(this.#folder.path, 'script'), request.value.script);
+      if (request.ok && request.value.script !== null) {
+        const path = stepFile(this.#folder, 'script');
+        makeFolder(dirname(path));
+        writePrivate(path, request.value.script);
       }
     } catch (error) {
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-      setImmediate(() => this.#refusedBy(error));
+      if (!isErrno(error, ...REFUSALS)) throw error;
+      setImmediate(() => this.refused(error));
       return;
     }
-    if (request.ok) this.#around.start(request.value, this.#events);
+    if (request.ok) this.#driver.launch(this, request.value);
     else this.#answerSoon(notStarted(request.error));
   }
 
-  get #events(): SpawnEvents {
-    return {
-      begun: (pid) => this.#begun(pid),
-      refused: (error) => this.#refusedBy(error),
-      ended: (status) => this.#ended(status),
-      abandoned: () => this.#abandoned(),
-    };
-  }
-
-  #begun(pid: number): void {
+  begun(pid: number): void {
     const life = this.#life;
     if (life.kind !== 'starting') return;
     this.#life = { kind: 'running', pid };
@@ -343,7 +306,7 @@ class Attempt {
   }
 
   /** The spawner is dead. Processes that it started go on, and starting one again cannot run its script twice (shell/1). */
-  #abandoned(): void {
+  abandoned(): void {
     const life = this.#life;
     if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
     else if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
@@ -353,7 +316,7 @@ class Attempt {
   }
 
   #request(): Result<CommandRequest, string> {
-    const { options, shell, recorder } = this.#around;
+    const { options, shell, recorder } = this.#driver;
     if (shell === null || recorder === null)
       return err(`there is no shell ${shell === null ? (options.shell ?? 'sh') : 'sh'} on PATH`);
     const script = resolveText(this.#spec.script, options.files);
@@ -361,67 +324,42 @@ class Attempt {
     if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
     const cwd = this.#cwd();
     if (!cwd.ok) return cwd;
-    const own: (readonly [string, string])[] =
-      this.#spec.steering !== null ? [...variablesByName(this.effect.variables)] : [];
-    for (const [name, text] of Object.entries(this.#spec.env)) {
-      const value = resolveText(text, options.files);
-      if (!value.ok) return value;
-      own.push([name, value.value]);
-    }
-    const environment = environmentFor({
-      base: this.#around.environment,
-      run: options,
-      effect: this.effect,
-      own: Object.fromEntries(own),
-    });
+    const env = resolveTexts(this.#spec.env, options.files);
+    if (!env.ok) return env;
+    const { effect } = this;
+    const inherited = this.#spec.steering === null ? {} : variablesByName(effect.variables);
+    const own = { ...inherited, ...env.value };
+    const environment = environmentFor({ base: this.#driver.environment, run: options, effect, own });
     if (!environment.ok) return environment;
-    const line = commandLine({
-      shell,
-      recorder,
-      script: script.value,
-      folder: this.#folder.path,
-      bootId: bootId(),
-      hasUptime: HAS_PROC,
-      umask: UMASK,
-    });
-    return ok({
-      ...line,
-      script: script.value,
-      cwd: cwd.value,
-      environment: environment.value,
-      folder: this.#folder.path,
-    });
+    const { prefix } = this.#folder;
+    const line = commandLine({ shell, recorder, script: script.value, prefix });
+    return ok({ ...line, cwd: cwd.value, environment: environment.value, prefix });
   }
 
   #cwd(): Result<string, string> {
-    const { cwd, files } = this.#around.options;
+    const { cwd, files } = this.#driver.options;
     if (this.#spec.cwd === null) return ok(cwd);
     const text = resolveText(this.#spec.cwd, files);
     if (!text.ok) return text;
     return text.value.includes('\0') ? err('the path of its folder contains a NUL byte') : ok(resolve(cwd, text.value));
   }
 
-  #refusedBy(error: ErrnoError): void {
+  refused(error: ErrnoError): void {
     const life = this.#life;
     // `begin` tries again, and reports the reason.
     if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
     if (life.kind !== 'starting' && life.kind !== 'running') return;
-    if (life.kind === 'starting' && life.stop !== null) {
-      this.#answer(notRun());
-      return;
-    }
-    if (isErrno(error, ...EXHAUSTED) && this.#starts < STARTS_MAX) {
-      const timer = setTimeout(
-        () => {
-          this.#life = { kind: 'waiting' };
-          this.#launch();
-        },
-        Math.min(START_PAUSE_MIN_MS * 2 ** (this.#starts - 1), START_PAUSE_MAX_MS),
-      );
+    if (life.kind === 'starting' && life.stop !== null) return this.#answer(NOT_RUN);
+    const pauseMs = pauseBeforeStart(error, this.#starts);
+    if (pauseMs !== null) {
+      const timer = setTimeout(() => {
+        this.#life = { kind: 'waiting' };
+        this.#launch();
+      }, pauseMs);
       this.#life = { kind: 'refused', timer };
       return;
     }
-    this.#refuse(this.#reasonOf(error));
+    this.#answer(notStarted(this.#reasonOf(error)));
   }
 
   #reasonOf(error: ErrnoError): string {
@@ -433,61 +371,39 @@ class Attempt {
     return folder.ok ? error.message : folder.error;
   }
 
-  #refuse(reason: string): void {
-    this.#answer(notStarted(reason));
-  }
-
-  #ended(status: number): void {
+  ended(status: number): void {
     const life = this.#life;
-    if (life.kind === 'ending') {
-      life.ending.look();
-      return;
-    }
+    if (life.kind === 'ending') return life.ending.look();
     if (life.kind !== 'running') return;
-    if (status === NOT_BEGUN) {
-      const record = readProcess(this.#folder);
-      const own = record.kind === 'written' && record.pid === life.pid;
-      if (!own && record.kind !== 'written' && livingLeader(record, this.#marker) === null) {
-        this.#refuse(`${join(this.#folder.path, 'status')} could not be written`);
-        return;
-      }
-      if (!own) {
-        this.#lookAround();
-        return;
-      }
-    }
-    this.#conclude(status);
+    const record = status === NOT_BEGUN ? readProcess(this.#folder) : null;
+    if (record === null || (record.kind === 'written' && record.pid === life.pid)) this.#conclude(status);
+    else if (hasBegunProcess(this.#folder, this.#marker)) this.#lookAround();
+    else this.#answer(notStarted(`${stepFile(this.#folder, 'status')} could not be written`));
   }
 
   /** An earlier engine may have started this attempt, and it may have ended. */
   #lookAround(): void {
-    const status = readExit(this.#folder);
-    if (status !== null) {
-      this.#conclude(status);
-      return;
-    }
+    if (this.#concludeRecorded()) return;
     const record = readProcess(this.#folder);
     const entry = livingLeader(record, this.#marker);
     if (entry !== null) this.#await(entry);
-    else if (record.kind !== 'absent' || readProcess(this.#folder).kind !== 'absent') this.#gone();
     // If another process of this attempt is just starting, only one of the two runs the script (shell/1).
-    else this.#launch();
+    else if (record.kind === 'absent' && readProcess(this.#folder).kind === 'absent') this.#launch();
+    else if (!this.#concludeRecorded()) this.#end('lost', 'gently', null);
   }
 
   #await(entry: ProcessEntry): void {
     let pauseMs = LOOK_MIN_MS;
     let timer: NodeJS.Timeout;
-    const watcher = watchPath(this.#folder.path, () => look());
+    const watcher = watchPath(stepFile(this.#folder, 'status'), () => look());
     const unwatch = (): void => {
       clearTimeout(timer);
       watcher?.close();
     };
     const look = (): boolean => {
-      const status = readExit(this.#folder);
-      if (status === null) return false;
-      unwatch();
-      this.#conclude(status);
-      return true;
+      const isOver = this.#concludeRecorded();
+      if (isOver) unwatch();
+      return isOver;
     };
     const lookSlowly = (): void => {
       const alive = lives(entry);
@@ -504,19 +420,21 @@ class Attempt {
     lookSlowly();
   }
 
-  #gone(): void {
+  /** Whether its exit is recorded. */
+  #concludeRecorded(): boolean {
     const status = readExit(this.#folder);
-    if (status === null) this.#end('lost', 'gently', null);
-    else this.#conclude(status);
+    if (status !== null) this.#conclude(status);
+    return status !== null;
   }
 
-  #end(reason: 'stopped' | 'lost', how: 'gently' | 'at-once', leader: number | null): void {
-    const graceMs = how === 'at-once' ? 0 : (this.#around.options.graceMs ?? GRACE_MS);
+  #end(reason: EndReason, how: 'gently' | 'at-once', leader: number | null): void {
+    const graceMs = how === 'at-once' ? 0 : (this.#driver.options.graceMs ?? GRACE_MS);
     const ending = killProcessTree({ marker: this.#marker, leader }, { graceMs });
-    const life = { kind: 'ending' as const, ending, reason };
+    const life: Extract<Life, { kind: 'ending' }> = { kind: 'ending', ending, reason };
     this.#life = life;
     const answer = async (): Promise<void> => {
       const left = await ending.done;
+      if (typeof life.reason === 'number') return this.#answer(await this.#outcomeOf(life.reason));
       const rest =
         left.length === 0 ? '' : `; these processes could not be killed: ${left.map(({ pid }) => pid).join(', ')}`;
       const message = life.reason === 'stopped' ? 'the command was stopped' : LOST;
@@ -526,16 +444,22 @@ class Attempt {
   }
 
   #conclude(status: number): void {
+    const life = this.#life;
+    if (wasCutOff(status)) return this.#end(status, 'gently', life.kind === 'running' ? life.pid : null);
     this.#life = { kind: 'over' };
-    const answer = async (): Promise<void> => {
-      this.#answer(await commandOutcome(this.#spec, { ...this.#left(), status }));
-    };
-    answer().catch(crash);
+    this.#outcomeOf(status)
+      .then((outcome) => this.#answer(outcome))
+      .catch(crash);
+  }
+
+  async #outcomeOf(status: number): Promise<Outcome> {
+    const found = this.#how === 'find' ? { endedAt: readExitTime(this.#folder) } : {};
+    return { ...(await commandOutcome(this.#spec, { ...this.#left(), status })), ...found };
   }
 
   #answer(outcome: Outcome): void {
     this.#life = { kind: 'over' };
-    this.#around.ended();
+    this.#driver.forget(this);
     for (const answer of this.answers) answer(outcome);
   }
 
@@ -546,32 +470,27 @@ class Attempt {
   }
 
   #left(): { readonly files: RunFiles; readonly folder: StepFolder; readonly cwd: string } {
-    const { files, cwd: ownFolder } = this.#around.options;
+    const { files, cwd: ownFolder } = this.#driver.options;
     const cwd = this.#cwd();
     return { files, folder: this.#folder, cwd: cwd.ok ? cwd.value : ownFolder };
   }
 
   get #marker(): string {
-    return markerOf(this.#around.options, this.effect.id);
+    return markerOf(this.#driver.options, this.effect.id);
   }
 }
 
-interface CommandRequest extends ProcessRequest {
-  readonly readsScript: boolean;
-  readonly script: string;
-}
+type CommandRequest = ProcessRequest & CommandLine;
 
-function spawnRequest({ cwd, folder, environment, path, args }: ProcessRequest): SpawnRequest {
+function spawnRequest({ cwd, prefix, environment, path, args }: ProcessRequest): SpawnRequest {
   const commands = [[path, path, ...args]] as const;
-  return { cwd, folder, environment, files: {}, stdin: '/dev/null', recordsEnd: false, commands };
+  return { cwd, prefix, environment, files: {}, stdin: '/dev/null', record: null, commands };
 }
 
 const LOST = 'the command was started by an earlier engine, and is gone without an exit status';
 
-function notStarted(reason: string): Outcome {
-  return { kind: 'failure', failure: failure('not-started', `the command could not be started: ${reason}`) };
-}
+const NOT_RUN = failed('stopped', 'the command was stopped before it was started');
 
-function notRun(): Outcome {
-  return { kind: 'failure', failure: failure('stopped', 'the command was stopped before it was started') };
+function notStarted(reason: string): Outcome {
+  return failed('not-started', `the command could not be started: ${reason}`);
 }

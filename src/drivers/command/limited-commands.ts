@@ -1,19 +1,19 @@
 // Commands with a reduced environment (`inherit`) or a limit of silence (`idleMs`), beside all others.
 //
-// limited-commands/1  The reason is recorded (`silent` in the folder of the attempt) before the signal is sent, so that
+// limited-commands/1  The reason is recorded (the file `silent` of the attempt) before the signal is sent, so that
 //                     a later engine reports the same.
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
 import { formatDuration } from '../../base/time.ts';
 import type { Answer, Driver } from '../../engine/ports.ts';
 import type { CommandSpec, Effect } from '../../ir/effect.ts';
-import { makeFolder, writePrivate } from '../../sys/private-file.ts';
+import { ABSENT, tolerate } from '../../sys/errors.ts';
+import { makeFolder, writePrivate } from '../../sys/files.ts';
 import type { DriverContext } from '../environment.ts';
-import { stepFolder } from '../step-folder.ts';
-import { commandDriver } from './command-driver.ts';
-import type { CommandDriverOptions } from './command-driver.ts';
-import { IdleLimit } from './idle-limit.ts';
+import { stepFile, stepFolder } from '../step-folder.ts';
+import { commandDriver, type CommandDriverOptions } from './command-driver.ts';
 
 export function limitedCommands(options: CommandDriverOptions): Driver {
   const plain = commandDriver(options);
@@ -32,27 +32,28 @@ export function limitedCommands(options: CommandDriverOptions): Driver {
     driver[how](effect, limits.idleMs === undefined ? answer : watched(driver, effect, limits.idleMs, answer));
   };
   const watched = (driver: Driver, effect: Effect, idleMs: number, answer: Answer): Answer => {
-    const { path } = stepFolder(options.files, effect.step, effect.attempt);
-    const file = join(path, 'silent');
+    const folder = stepFolder(options.files, effect.step, effect.attempt);
+    const file = stepFile(folder, 'silent');
     const end = (): void => {
       if (!existsSync(file)) {
-        makeFolder(path);
+        makeFolder(dirname(file));
         writePrivate(file, '');
       }
       driver.stop(effect.id, { force: false, why: 'timeout' });
     };
-    const limit = new IdleLimit({ idleMs, files: [join(path, 'stdout'), join(path, 'stderr')], reached: end });
+    const files = ['stdout', 'stderr'].map((name) => stepFile(folder, name));
+    const limit = new IdleLimit({ idleMs, files, reached: end });
     // An earlier engine may not have finished killing it.
     if (existsSync(file)) setImmediate(end);
     return (outcome) => {
       limit.close();
-      const isEnded = outcome.kind === 'failure' && CUT_OFF.has(outcome.failure.kind) && existsSync(file);
-      if (!isEnded) return answer(outcome);
+      const isCutOff = outcome.kind === 'failure' && CUT_OFF.has(outcome.failure.kind) && existsSync(file);
+      if (!isCutOff) return answer(outcome);
       const { failure } = outcome;
       const at = failure.message.indexOf('; ');
       const left = at === -1 ? '' : failure.message.slice(at);
       const message = `it was silent for ${formatDuration(idleMs)}${left}`;
-      answer({ kind: 'failure', failure: { ...failure, kind: 'idle', message } });
+      answer({ ...outcome, failure: { ...failure, kind: 'idle', message } });
     };
   };
   return {
@@ -76,13 +77,70 @@ function limitsOf({ spec }: Effect): Limits {
   return spec.kind === 'command' ? spec : {};
 }
 
-function onlyWith(
-  names: readonly string[],
-  { environment }: DriverContext,
-): Pick<DriverContext, 'environment' | 'binFolder'> {
-  const seen = names.flatMap((name) => {
-    const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return { environment: Object.fromEntries(seen), binFolder: null };
+/** Options for commands that inherit only the named variables. */
+function onlyWith(names: readonly string[], { environment }: DriverContext): Partial<DriverContext> {
+  const inherited = Object.entries(environment).filter(([name]) => names.includes(name));
+  return { environment: Object.fromEntries(inherited), binFolder: null };
 }
+
+/**
+ * Limits how long a process may be silent. Silence means that its files do not grow; they are checked only when the
+ * limit may have been reached.
+ */
+export interface IdleLimitRequest {
+  readonly idleMs: number;
+  /** Files that it writes to. */
+  readonly files: readonly string[];
+  /** Called once. */
+  readonly reached: () => void;
+}
+
+export class IdleLimit {
+  readonly #request: IdleLimitRequest;
+  #lookedAt = performance.now();
+  #signAt = this.#lookedAt;
+  #bytes: number;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(request: IdleLimitRequest) {
+    this.#request = request;
+    this.#bytes = this.#look().bytes;
+    this.#wait();
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #wait(): void {
+    const ms = Math.max(0, Math.ceil(this.#signAt + this.#request.idleMs - performance.now()));
+    this.#timer = setTimeout(() => this.#due(), Math.min(ms, WAIT_MAX_MS));
+  }
+
+  #due(): void {
+    const { idleMs, reached } = this.#request;
+    const now = performance.now();
+    const { bytes, silentMs } = this.#look();
+    // After a clock change or a suspend the time of the write is unknown: it then counts as now.
+    const isSure = silentMs >= 0 && silentMs <= now - this.#lookedAt;
+    if (bytes !== this.#bytes) this.#signAt = isSure ? now - silentMs : now;
+    this.#bytes = bytes;
+    this.#lookedAt = now;
+    if (now - this.#signAt >= idleMs) reached();
+    else this.#wait();
+  }
+
+  #look(): { readonly bytes: number; readonly silentMs: number } {
+    let bytes = 0;
+    let writtenAt = 0;
+    for (const file of this.#request.files) {
+      const stat = tolerate(ABSENT, null, () => statSync(file));
+      bytes += stat?.size ?? 0;
+      writtenAt = Math.max(writtenAt, stat?.mtimeMs ?? 0);
+    }
+    return { bytes, silentMs: Date.now() - writtenAt };
+  }
+}
+
+/** Longest timer of the system. */
+const WAIT_MAX_MS = 2 ** 31 - 1;

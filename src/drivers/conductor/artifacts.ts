@@ -6,24 +6,13 @@
 // artifacts/3  Agents may write to the run directory. Nothing is written through a link that they planted there: a
 //              folder that is a link is refused (EACCES), a file that is a link is replaced.
 
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, linkSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
-import { present } from '../../base/assert.ts';
-import { isErrno } from '../../sys/errno.ts';
-import { makeFolder } from '../../sys/private-file.ts';
+
+import { tolerate } from '../../sys/errors.ts';
+import { makeFolder } from '../../sys/files.ts';
+import { exists } from '../git/worktree-paths.ts';
 import type { Task } from './context.ts';
 
 export type ArtifactRole =
@@ -49,27 +38,16 @@ export type Artifact = {
   readonly required: boolean;
 };
 
-/** Creates the folder if it is missing. System errors are thrown, here and in its methods. */
-export function visitFolder({ context, visit }: Pick<Task, 'context' | 'visit'>): VisitFolder {
-  // `fix#2` is the second visit of the step `fix`.
-  const [, step = '', number = ''] = present(/^(.+)#(\d+)$/.exec(visit), `${visit} is no visit of a step`);
-  return new VisitFolder(context.runDir, step, Number(number));
-}
-
 export class VisitFolder {
-  readonly step: string;
-  readonly visit: number;
-  /** Absolute. */
-  readonly path: string;
+  readonly #path: string;
   readonly #runDir: string;
   readonly #artifacts = new Map<string, Artifact>();
 
-  constructor(runDir: string, step: string, visit: number) {
-    this.step = step;
-    this.visit = visit;
-    this.path = join(runDir, 'artifacts', step, String(visit));
+  /** Creates the folder if it is missing. System errors are thrown, here and in its methods. */
+  constructor({ context: { runDir }, visit, step }: Task) {
+    this.#path = join(runDir, 'artifacts', step, visit.slice(step.length + 1));
     this.#runDir = runDir;
-    makeFolderWithin(runDir, this.path);
+    makeFolderWithin(runDir, this.#path);
   }
 
   /** Recorded artifacts, in order. */
@@ -79,46 +57,46 @@ export class VisitFolder {
 
   /** Path for a writer that needs one. `name` may contain folders. */
   place(name: string): string {
-    const path = join(this.path, name);
+    const path = join(this.#path, name);
     makeFolderWithin(this.#runDir, dirname(path));
     removeAt(path);
     return path;
   }
 
   /** Records a file that was written at its path. */
-  record(role: ArtifactRole, name: string, more: { readonly required?: boolean } = {}): Artifact {
-    const path = relative(this.#runDir, join(this.path, name)).split(sep).join('/');
-    const artifact = { role, path, media_type: mediaType(name), required: more.required ?? true };
+  record(role: ArtifactRole, name: string, required = true): Artifact {
+    const path = relative(this.#runDir, join(this.#path, name)).split(sep).join('/');
+    const artifact = { role, path, media_type: mediaType(name), required };
     this.#artifacts.set(path, artifact);
     return artifact;
   }
 
-  write(
-    role: ArtifactRole,
-    name: string,
-    contents: string | Uint8Array,
-    more: { readonly required?: boolean } = {},
-  ): Artifact {
-    writeNew(this.place(name), contents);
-    return this.record(role, name, more);
+  write(role: ArtifactRole, name: string, contents: string): Artifact {
+    writeFileSync(this.place(name), contents, { flag: 'wx', mode: 0o600 });
+    return this.record(role, name);
   }
 
   /** Indented JSON. */
-  writeJson(role: ArtifactRole, name: string, value: unknown, more: { readonly required?: boolean } = {}): Artifact {
-    return this.write(role, name, `${JSON.stringify(value, null, 2)}\n`, more);
+  writeJson(role: ArtifactRole, name: string, value: unknown): Artifact {
+    return this.write(role, name, `${JSON.stringify(value, null, 2)}\n`);
   }
 
   /** Copies another file, byte for byte. */
-  copy(role: ArtifactRole, name: string, from: string, more: { readonly required?: boolean } = {}): Artifact {
+  copy(role: ArtifactRole, name: string, from: string, required = true): Artifact {
     copyNew(from, this.place(name));
-    return this.record(role, name, more);
+    return this.record(role, name, required);
+  }
+
+  copyIfExists(role: ArtifactRole, name: string, from: string): void {
+    if (existsSync(from)) this.copy(role, name, from);
   }
 
   /** The same for a file that nobody writes to any more: a large one is hard-linked if the system allows it. */
-  link(role: ArtifactRole, name: string, from: string, more: { readonly required?: boolean } = {}): Artifact {
+  linkIfExists(role: ArtifactRole, name: string, from: string): void {
+    if (!existsSync(from)) return;
     const place = this.place(name);
     if (statSync(from).size <= COPIED_BYTES_MAX || !isLinked(from, place)) copyNew(from, place);
-    return this.record(role, name, more);
+    this.record(role, name);
   }
 }
 
@@ -135,18 +113,15 @@ const COPIED_BYTES_MAX = 1_000_000;
 
 /** False if the system does not allow it. */
 function isLinked(from: string, to: string): boolean {
-  try {
+  return tolerate(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'], false, () => {
     linkSync(from, to);
     return true;
-  } catch (error) {
-    if (isErrno(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) return false;
-    throw error;
-  }
+  });
 }
 
 /** Removes whatever is at a path that is about to be written. */
 export function removeAt(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) rmSync(path, { force: true, recursive: true });
+  if (exists(path)) rmSync(path, { force: true, recursive: true });
 }
 
 /** Copies to a path that does not exist. Readable by the user only, like all files of a run. */
@@ -154,16 +129,6 @@ export function copyNew(from: string, to: string): void {
   copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   // A copy gets the mode of its source.
   if ((statSync(from).mode & 0o777) !== 0o600) chmodSync(to, 0o600);
-}
-
-function writeNew(path: string, contents: string | Uint8Array): void {
-  const file = openSync(path, 'wx', 0o600);
-  try {
-    const bytes = typeof contents === 'string' ? Buffer.from(contents) : contents;
-    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
-  } finally {
-    closeSync(file);
-  }
 }
 
 function mediaType(name: string): string {

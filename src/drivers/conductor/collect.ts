@@ -10,20 +10,16 @@
 import { lstatSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
-import type { FailureKind } from '../../ir/failure.ts';
+
+import { err, ok, type Result } from '../../base/errors.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, tolerateAsync } from '../../sys/errors.ts';
+import { isWithin } from '../../sys/files.ts';
+import type { Problem } from '../outputs.ts';
 import { fileName } from '../step-folder.ts';
-import { removeAt, copyNew, makeFolderWithin } from './artifacts.ts';
-import type { VisitFolder } from './artifacts.ts';
-import { isWithin } from './entrypoint.ts';
-import { asGlob, glob, literalOf } from './globs.ts';
-import type { Glob } from './globs.ts';
-import { mayBeReport, readReport } from './harness-report.ts';
-import type { Reading } from './harness-report.ts';
-import { interpolate } from './interpolate.ts';
-import type { Places } from './interpolate.ts';
+import { copyNew, makeFolderWithin, removeAt, type VisitFolder } from './artifacts.ts';
+import { interpolate, type Places } from './context.ts';
+import { asGlob, glob, type Glob, literalOf } from './globs.ts';
+import { mayBeReport, type Reading, readReport } from './harness-report.ts';
 
 export interface Pattern {
   /** The author's text. */
@@ -33,6 +29,8 @@ export interface Pattern {
   readonly glob: Glob;
   /** The only path that it can match; null if it has wildcards. */
   readonly literal: string | null;
+  /** Its folders before the first wildcard. */
+  readonly folder: string;
 }
 
 /** Absolute paths with a fingerprint that changes with each write. */
@@ -48,19 +46,20 @@ export type CollectedArtifact = {
   readonly created: boolean;
 };
 
+/** `found`: before it was started. */
+export interface Validation {
+  readonly id: string;
+  readonly places: Places;
+  readonly visit: VisitFolder;
+  readonly found: Found;
+}
+
+export type CollectedReport = Reading & { readonly path: string };
+
 export interface Collected {
-  readonly artifacts: readonly CollectedArtifact[];
-  readonly reports: readonly CollectedReport[];
-  readonly problems: readonly Problem[];
-}
-
-export interface CollectedReport extends Reading {
-  readonly path: string;
-}
-
-export interface Problem {
-  readonly kind: Extract<FailureKind, 'output-missing' | 'output-invalid'>;
-  readonly message: string;
+  readonly artifacts: CollectedArtifact[];
+  readonly reports: CollectedReport[];
+  readonly problems: Problem[];
 }
 
 /** The error is a sentence. */
@@ -75,14 +74,12 @@ export function patternsOf(texts: readonly string[], cwd: string, places: Places
       return err(`the artifact ${text} is refused: it leaves the folder that the validator runs in`);
     if (literal !== null && (literal === '' || literal.includes('\0')))
       return err(`the artifact ${JSON.stringify(text)} is refused: it is not a file path`);
-    patterns.push({ text, root: cwd, glob: glob(pattern), literal });
+    patterns.push({ text, root: cwd, glob: glob(pattern), literal, folder: folderOf(pattern) });
   }
   return ok(patterns);
 }
 
-/**
- * Files that exist before the validator starts, without those of an earlier pass (collect/2). The error is a sentence.
- */
+/** Files that exist before the validator starts, without those of an earlier pass (collect/2). The error is a sentence. */
 export async function foundBefore(
   patterns: readonly Pattern[],
   earlier: readonly CollectedArtifact[],
@@ -100,6 +97,7 @@ export async function foundBefore(
   }
   const found: Record<string, string> = {};
   for (const pattern of patterns) {
+    if (leadsOut(pattern, places)) return err(strays(pattern));
     const names = await matching(pattern);
     if (names === null) return err(tooMany(pattern));
     for (const name of names) {
@@ -112,16 +110,15 @@ export async function foundBefore(
 }
 
 /** Called after the validator has ended. */
-export async function collect(
-  patterns: readonly Pattern[],
-  found: Found,
-  { id, places, visit }: { readonly id: string; readonly places: Places; readonly visit: VisitFolder },
-): Promise<Collected> {
-  const artifacts: CollectedArtifact[] = [];
-  const reports: CollectedReport[] = [];
-  const problems: Problem[] = [];
+export async function collect(patterns: readonly Pattern[], validation: Validation): Promise<Collected> {
+  const collected: Collected = { artifacts: [], reports: [], problems: [] };
+  const { artifacts, problems } = collected;
   const seen = new Set<string>();
   for (const pattern of patterns) {
+    if (leadsOut(pattern, validation.places)) {
+      problems.push({ kind: 'output-invalid', message: strays(pattern) });
+      continue;
+    }
     const names = await matching(pattern);
     if (names === null) {
       problems.push({ kind: 'output-invalid', message: tooMany(pattern) });
@@ -133,19 +130,15 @@ export async function collect(
       seen.add(path);
       if (artifacts.length === ARTIFACTS_MAX) {
         const message = `the artifact ${name} is left out: there are ${ARTIFACTS_MAX} of this validator already`;
-        return { artifacts, reports, problems: [...problems, { kind: 'output-invalid', message }] };
+        problems.push({ kind: 'output-invalid', message });
+        return collected;
       }
-      const taken = take({ path, name, pattern, found: found[path] ?? null, id, places, visit });
-      if (!taken.ok) problems.push(taken.error);
-      else if (taken.value !== null) {
-        artifacts.push(taken.value.artifact);
-        if (taken.value.report !== null) reports.push(taken.value.report);
-      }
+      take(collected, validation, pattern, name);
     }
     if (names.length === 0 && pattern.literal !== null)
       problems.push({ kind: 'output-missing', message: `the artifact ${pattern.text} is absent` });
   }
-  return { artifacts, reports, problems };
+  return collected;
 }
 
 /** A worktree may contain many matching files beforehand. */
@@ -154,46 +147,39 @@ const ARTIFACTS_MAX = 1_000;
 const BYTES_MAX = 256 * 1024 * 1024;
 /** A larger file cannot be checked, so it might be any report. */
 const REPORT_BYTES_MAX = 64 * 1024 * 1024;
+const UNREADABLE = [...ABSENT, ...REFUSED];
 
-interface Taking {
-  readonly path: string;
-  readonly name: string;
-  readonly pattern: Pattern;
-  readonly found: string | null;
-  readonly id: string;
-  readonly places: Places;
-  readonly visit: VisitFolder;
-}
-
-/** Null if it is not an artifact of the validator. */
-function take(
-  taking: Taking,
-): Result<{ readonly artifact: CollectedArtifact; readonly report: CollectedReport | null } | null, Problem> {
-  const { path, name, pattern, found, id, places, visit } = taking;
-  const required = pattern.literal !== null;
-  const problem = (kind: Problem['kind'], why: string): Result<never, Problem> =>
-    err({ kind, message: `the artifact ${name} ${why}` });
+/** Adds a file to the collection, if it is an artifact of the validator. */
+function take(collected: Collected, validation: Validation, { root, literal }: Pattern, name: string): void {
+  const { id, places, visit } = validation;
+  const path = join(root, name);
+  const found = validation.found[path] ?? null;
+  const required = literal !== null;
+  const problem = (kind: Problem['kind'], why: string): void => {
+    collected.problems.push({ kind, message: `the artifact ${name} ${why}` });
+  };
+  const missing = (why: string): void => (required ? problem('output-missing', why) : undefined);
   try {
     if (!isInside(treeOf(path, places), path))
       return problem('output-invalid', 'is refused: it is a link out of the tree');
     const stat = statSync(path);
-    if (!stat.isFile() && !required) return ok(null);
+    if (!stat.isFile() && !required) return;
     if (!stat.isFile())
       return problem('output-invalid', stat.isDirectory() ? `is a folder: write ${name}/**` : 'is not a regular file');
     if (found !== null && found === markOf(path))
-      return required ? problem('output-missing', 'was there before, and the validator has not written it') : ok(null);
+      return missing('was there before, and the validator has not written it');
     if (stat.size > BYTES_MAX) return problem('output-invalid', `has ${stat.size} bytes: too many to be kept`);
-    const copy = visit.copy('validation_report', join(fileName(id), name), path, { required });
+    const copy = visit.copy('validation_report', join(fileName(id), name), path, required);
     keepByPath(path, name, places.run_dir);
     const source = isWithin(places.worktree, path) ? relative(places.worktree, path) : path;
-    const artifact = { path: copy.path, source, created: found === null };
-    if (!mayBeReport(name)) return ok({ artifact, report: null });
-    if (stat.size > REPORT_BYTES_MAX) return problem('output-invalid', `has ${stat.size} bytes: too many for a report`);
-    const reading = readReport(name, readFileSync(path));
-    const is = reading.report !== null || reading.problem !== null;
-    return ok({ artifact, report: is ? { ...reading, path: copy.path } : null });
+    const isReport = mayBeReport(name);
+    if (isReport && stat.size > REPORT_BYTES_MAX)
+      return problem('output-invalid', `has ${stat.size} bytes: too many for a report`);
+    const reading = isReport ? readReport(name, readFileSync(path)) : null;
+    collected.artifacts.push({ path: copy.path, source, created: found === null });
+    if (reading?.report || reading?.problem) collected.reports.push({ ...reading, path: copy.path });
   } catch (error) {
-    if (isErrno(error, ...ABSENT)) return required ? problem('output-missing', 'leads nowhere') : ok(null);
+    if (isErrno(error, ...ABSENT)) return missing('leads nowhere');
     if (isErrno(error, ...REFUSED, ...EXHAUSTED)) return problem('output-invalid', `cannot be kept (${error.message})`);
     throw error;
   }
@@ -202,8 +188,8 @@ function take(
 function keepByPath(path: string, name: string, runDir: string): void {
   const place = join(runDir, name);
   // A folder of that name may contain somebody's files.
-  const stands = lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
-  if (place === path || isReserved(name) || stands) return;
+  const isFolder = lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (place === path || isReserved(name) || isFolder) return;
   makeFolderWithin(runDir, dirname(place));
   removeAt(place);
   copyNew(path, place);
@@ -230,7 +216,8 @@ async function matching({ text, root, glob: one, literal }: Pattern): Promise<re
   const names: string[] = [];
   const folders = [''];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const entry of await entriesOf(join(root, folder))) {
+    const entries = tolerateAsync(UNREADABLE, [], readdir(join(root, folder), { withFileTypes: true }));
+    for (const entry of await entries) {
       const name = join(folder, entry.name);
       if (entry.isDirectory()) {
         if (!passedOver.includes(entry.name) && one.reaches(name)) folders.push(name);
@@ -243,37 +230,39 @@ async function matching({ text, root, glob: one, literal }: Pattern): Promise<re
   return names.toSorted();
 }
 
-async function entriesOf(folder: string) {
-  try {
-    return await readdir(folder, { withFileTypes: true });
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return [];
-    throw error;
-  }
-}
-
 /** Changes whenever the file is written. Null if it does not exist. */
 function markOf(path: string): string | null {
-  try {
-    const { ino, size, mtimeNs, ctimeNs } =
-      statSync(path, { bigint: true, throwIfNoEntry: false }) ?? lstatSync(path, { bigint: true });
-    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return null;
-    throw error;
-  }
+  return tolerate(UNREADABLE, null, () => {
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? lstatSync(path, { bigint: true });
+    return `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`;
+  });
 }
 
 function removeFile(path: string, tree: string): void {
-  try {
+  tolerate(UNREADABLE, undefined, () => {
     if (isInside(tree, dirname(path)) && !lstatSync(path).isDirectory()) rmSync(path, { force: true });
-  } catch (error) {
-    if (!isErrno(error, ...ABSENT, ...REFUSED)) throw error;
-  }
+  });
+}
+
+function folderOf(pattern: string): string {
+  const names = pattern.split('/').slice(0, -1).map(literalOf);
+  const end = names.indexOf(null);
+  return (end === -1 ? names : names.slice(0, end)).join('/');
+}
+
+/** Whether its folder is behind a link out of the tree. The only file of a literal one is checked itself. */
+function leadsOut({ root, folder, literal }: Pattern, places: Places): boolean {
+  if (literal !== null || folder === '') return false;
+  const path = join(root, folder);
+  return tolerate(UNREADABLE, false, () => !isInside(treeOf(path, places), path));
+}
+
+function strays({ text, folder }: Pattern): string {
+  return `the artifact ${text} is refused: ${folder} is a link out of the tree`;
 }
 
 /** Resolves all links on the way. */
-function isInside(tree: string, path: string): boolean {
+export function isInside(tree: string, path: string): boolean {
   const [top, real] = [realpathSync.native(tree), realpathSync.native(path)];
   return real === top || isWithin(top, real);
 }

@@ -2,23 +2,20 @@
 // block.
 
 import { closeSync, fsyncSync, openSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { isJsonMap, own } from '../../base/json.ts';
-import type { Json, JsonMap } from '../../base/json.ts';
-import { assert, Bug, present } from '../../base/assert.ts';
-import type { Result } from '../../base/result.ts';
-import { success } from '../../ir/effect.ts';
-import type { Effect, Outcome, Success } from '../../ir/effect.ts';
-import { failure } from '../../ir/failure.ts';
+import { dirname } from 'node:path';
+
+import { assert, Bug, err, ok, present, type Result } from '../../base/errors.ts';
+import { isJsonMap, type Json, type JsonMap, own } from '../../base/json.ts';
+import { nearest } from '../../base/names.ts';
+import { type Effect, type Outcome, success } from '../../ir/effect.ts';
 import type { Failure, FailureKind } from '../../ir/failure.ts';
-import { storedOutputValue } from '../../ir/output.ts';
-import type { Outputs } from '../../ir/output.ts';
-import type { Usage } from '../../ir/usage.ts';
-import { makeFolder, writePrivate } from '../../sys/private-file.ts';
+import { type Outputs, storedOutputValue, type Usage } from '../../ir/output.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errors.ts';
+import { makeFolder, writePrivate } from '../../sys/files.ts';
 import type { DriverContext } from '../environment.ts';
+import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
-import { stepFolder } from '../step-folder.ts';
-import type { StepFolder } from '../step-folder.ts';
+import { stepFile, stepFolder, type StepFolder } from '../step-folder.ts';
 
 export interface ConductorContext {
   readonly run: DriverContext;
@@ -40,12 +37,10 @@ export interface Workspace {
   open(): Promise<Result<OpenWorkspace, string>>;
 }
 
-export interface OpenWorkspace {
-  /** Absolute. */
-  readonly folder: string;
-  /** Null if the run changes nothing and works without git. */
-  readonly git: Worktree | null;
-}
+/** `folder`: absolute. `git`: null if the run changes nothing and works without git. `start`: the state before the run. */
+export type OpenWorkspace =
+  | { readonly folder: string; readonly git: Worktree; readonly start: Snapshot }
+  | { readonly folder: string; readonly git: null; readonly start: null };
 
 export interface ConductorSettings {
   /** In addition to those in the run directory: paths or globs, relative to the worktree. */
@@ -92,12 +87,17 @@ export interface Task {
   readonly effect: Effect;
   /** `fix#2`. */
   readonly visit: string;
+  /** `fix`. */
+  readonly step: string;
+  /** Of the requesting step. */
+  readonly folder: StepFolder;
 }
 
 export function taskOf(context: ConductorContext, effect: Effect): Task {
   // Steps of a block have ids below the visit: `fix#2.turn`.
-  const [, visit = ''] = present(/^(.*#\d+)(?:\..*)?$/.exec(effect.step), `${effect.step} is of no visit`);
-  return { context, effect, visit };
+  const found = present(/^((.*)#\d+)(?:\..*)?$/.exec(effect.step), `${effect.step} is of no visit`);
+  const [, visit = '', step = ''] = found;
+  return { context, effect, visit, step, folder: stepFolder(context.run.files, effect.step, effect.attempt) };
 }
 
 /** A step of the same block, or of the block around it. */
@@ -114,47 +114,48 @@ export function earlierVisits({ context, visit }: Task): readonly Visit[] {
   return context.history().filter(({ id }) => id !== visit);
 }
 
-export function folderOf(
-  { run }: Pick<ConductorContext, 'run'>,
-  { id, attempt }: Pick<StepRecord, 'id' | 'attempt'>,
-): StepFolder {
+export function folderOf({ run }: ConductorContext, { id, attempt }: StepRecord): StepFolder {
   return stepFolder(run.files, id, attempt);
 }
 
-/** Folder of the requesting step. */
-export function ownFolder({ context, effect }: Task): StepFolder {
-  return stepFolder(context.run.files, effect.step, effect.attempt);
-}
-
-/** An output of one of these drivers (`kept`): read from its file if it is large. */
-export function valueOf({ context }: Pick<Task, 'context'>, { outputs, kept }: StepRecord, name: string): Json {
+/** An output of one of these drivers: read from its file if it is large. */
+export function valueOf({ run }: Pick<ConductorContext, 'run'>, { outputs, kept }: StepRecord, name: string): Json {
   const value = own(outputs, name) ?? null;
   if (!kept.includes(name)) return value;
   const file = isJsonMap(value) ? value['$file'] : null;
   assert(typeof file === 'string', `the output ${name} is kept, and nobody says where`);
-  return JSON.parse(readFileSync(context.run.files.localPath(file), 'utf8')) as Json;
+  return JSON.parse(readFileSync(run.files.localPath(file), 'utf8')) as Json;
 }
 
-export function failed(kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome {
-  return { kind: 'failure', failure: failure(kind, message, more) };
+/** An output of a step of the same block. */
+export function outputOf(task: Task, step: string, name: string): Json {
+  return valueOf(task.context, stepOf(task, step), name);
 }
 
-/**
- * A success. Values too large for the journal are stored in files of the step: texts as they are, everything else as
- * JSON.
- */
-export function done(task: Task, outputs: Outputs, more: Partial<Success> = {}): Outcome {
-  const folder = ownFolder(task);
-  const kept = [...(more.kept ?? [])];
+/** The objects in a list of an output. */
+export function mapsIn(value: Json | undefined): readonly JsonMap[] {
+  return Array.isArray(value) ? (value as readonly Json[]).filter(isJsonMap) : [];
+}
+
+/** Why files of a visit could not be written: a clause. Throws the error if it is not of the system. */
+export function unrecorded(error: unknown): string {
+  if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+  return `what it does cannot be recorded: ${error.message}`;
+}
+
+/** A success. Values too large for the journal are stored in files: texts as they are, everything else as JSON. */
+export function done({ folder }: Task, outputs: Outputs): Outcome {
+  const kept: string[] = [];
   const shown = Object.entries(outputs).map(([name, value]): [string, Json] => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    if (kept.includes(name) || text.length <= JOURNAL_MAX) return [name, value];
-    makeFolder(join(folder.path, 'outputs'));
-    writeDurable(join(folder.path, 'outputs', name), text);
+    if (text.length <= JOURNAL_MAX) return [name, value];
+    const path = stepFile(folder, `outputs/${name}`);
+    makeFolder(dirname(path));
+    writeDurable(path, text);
     kept.push(name);
-    return [name, storedOutputValue(`${folder.inRun}/outputs/${name}`, Buffer.byteLength(text))];
+    return [name, storedOutputValue(`${folder.inRun}outputs/${name}`, Buffer.byteLength(text))];
   });
-  return success(Object.fromEntries(shown), { ...more, kept });
+  return success(Object.fromEntries(shown), { kept });
 }
 
 const JOURNAL_MAX = 1_000_000;
@@ -173,3 +174,25 @@ export function withOutputs(outcome: Outcome, more: Outputs): Outcome {
   const { failure: problem } = outcome;
   return { kind: 'failure', failure: { ...problem, outputs: { ...problem.outputs, ...more } } };
 }
+
+/** `${run_id}` and others in the texts of validators. */
+export type Places = Readonly<Record<'run_id' | 'run_dir' | 'worktree' | 'step_id', string>>;
+
+/** One pass: values are not expanded again. `written`: how a value is written. The error is a sentence. */
+export function interpolate(
+  text: string,
+  places: Places,
+  written: (value: string) => string = (value) => value,
+): Result<string, string> {
+  const names = Object.keys(places);
+  for (const [, name = '', end] of text.matchAll(PLACEHOLDER)) {
+    if (end === '') return err(`\${ is not closed in ${JSON.stringify(text)}`);
+    if (names.includes(name)) continue;
+    const meant = nearest(name, names);
+    const cure = meant === null ? `there are ${names.join(', ')}` : `did you mean \${${meant}}?`;
+    return err(`\${${name}} is not a known placeholder; ${cure}`);
+  }
+  return ok(text.replaceAll(PLACEHOLDER, (_whole, name: keyof Places) => written(places[name])));
+}
+
+const PLACEHOLDER = /\$\{([^}]*)(\}?)/g;

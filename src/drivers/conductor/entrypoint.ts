@@ -7,22 +7,15 @@
 //               is allowed is refused; so is a listed one that leads out of worktree and run directory.
 // entrypoint/3  A file that is not executable runs with the interpreter of its first line, or else of its extension.
 
-import { accessSync, closeSync, constants, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { extname, isAbsolute, join, normalize, relative, resolve } from 'node:path';
-import { ABSENT, isErrno, REFUSED } from '../../sys/errno.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
-import { globs } from './globs.ts';
+import { execFile } from 'node:child_process';
 
-export interface EntrypointRequest {
-  readonly entrypoint: string;
-  readonly worktree: string;
-  readonly runDir: string;
-  /** `.meow/run/ID`. */
-  readonly runDirName: string;
-  /** Paths or globs, relative to the worktree, or absolute. */
-  readonly allowed: readonly string[];
-}
+import { err, ok, type Result } from '../../base/errors.ts';
+import { ABSENT, isErrno, REFUSED, tolerate } from '../../sys/errors.ts';
+import { isWithin, writePrivate } from '../../sys/files.ts';
+import type { ConductorContext } from './context.ts';
+import { globs } from './globs.ts';
 
 export interface Refusal {
   readonly outcome: 'error' | 'killed_policy';
@@ -30,11 +23,15 @@ export interface Refusal {
 }
 
 /** The command, before its arguments. */
-export function findEntrypoint(request: EntrypointRequest): Result<readonly string[], Refusal> {
-  const { entrypoint, worktree, runDir, allowed } = request;
+export function findEntrypoint(
+  entrypoint: string,
+  worktree: string,
+  context: ConductorContext,
+): Result<readonly string[], Refusal> {
+  const { runDir, settings } = context;
   if (entrypoint === '' || entrypoint.includes('\0')) return failed(`${JSON.stringify(entrypoint)} is no path`);
-  const { path, home } = locate(request);
-  const onList = globs(allowed.map((one) => one.replace(/^(?:\.\/)+/, '')));
+  const { path, home } = locate(entrypoint, worktree, context);
+  const onList = globs(settings.allowedEntrypoints.map((one) => one.replace(/^(?:\.\/)+/, '')));
   const listed = onList(path) || (isWithin(worktree, path) && onList(relative(worktree, path)));
   if (home === null && !listed) {
     return refused(
@@ -58,8 +55,7 @@ export function findEntrypoint(request: EntrypointRequest): Result<readonly stri
 }
 
 /** `home`: which of the two folders contains it; null if neither. */
-function locate(request: EntrypointRequest): { readonly path: string; readonly home: string | null } {
-  const { entrypoint, worktree, runDir, runDirName } = request;
+function locate(entrypoint: string, worktree: string, { runDir, runDirName }: ConductorContext) {
   const inTree = resolve(worktree, runDirName);
   const path = resolve(worktree, entrypoint);
   if (!isAbsolute(entrypoint) && isWithin(inTree, path)) {
@@ -91,44 +87,34 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 
 /** Interpreter and the rest of the line as one argument, as the system passes it. Null if there is none. */
 function shebangOf(path: string): readonly string[] | null {
-  const bytes = Buffer.alloc(SHEBANG_BYTES);
+  const [line = ''] = readFileStart(path, SHEBANG_BYTES).split('\n');
+  const [, program, argument = ''] = /^#![ \t]*(\S+)[ \t]*(.*?)[ \t\r]*$/.exec(line) ?? [];
+  if (program === undefined) return null;
+  return argument === '' ? [program] : [program, argument];
+}
+
+const SHEBANG_BYTES = 256;
+
+/** A character that the cut splits becomes U+FFFD. Throws system errors. */
+export function readFileStart(path: string, bytesMax: number): string {
   const file = openSync(path, 'r');
   try {
-    const [line = ''] = bytes.toString('utf8', 0, readSync(file, bytes)).split('\n');
-    const found = /^#![ \t]*(\S+)[ \t]*(.*?)[ \t\r]*$/.exec(line);
-    if (found === null) return null;
-    const [, program = '', argument = ''] = found;
-    return argument === '' ? [program] : [program, argument];
+    const bytes = Buffer.alloc(Math.min(statSync(path).size, bytesMax));
+    return bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, 0));
   } finally {
     closeSync(file);
   }
 }
 
-const SHEBANG_BYTES = 256;
-
-/** The folder itself is not within. */
-export function isWithin(folder: string, path: string): boolean {
-  return path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
-}
-
 function exists(path: string): boolean {
-  try {
-    statSync(path);
-    return true;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, 'ELOOP', 'EACCES', 'ENAMETOOLONG')) return false;
-    throw error;
-  }
+  return tolerate([...ABSENT, 'ELOOP', 'EACCES', 'ENAMETOOLONG'], null, () => statSync(path)) !== null;
 }
 
 function isExecutable(path: string): boolean {
-  try {
+  return tolerate(['EACCES'], false, () => {
     accessSync(path, constants.X_OK);
     return true;
-  } catch (error) {
-    if (isErrno(error, 'EACCES')) return false;
-    throw error;
-  }
+  });
 }
 
 function failed(message: string): Result<never, Refusal> {
@@ -138,3 +124,61 @@ function failed(message: string): Result<never, Refusal> {
 function refused(message: string): Result<never, Refusal> {
   return err({ outcome: 'killed_policy', message });
 }
+
+/** How this system starts a program without network access, if it can. */
+export interface NetworkDenial {
+  readonly kind: 'denied' | 'open';
+  /** The method, or why there is none, for people. */
+  readonly reason: string;
+  /** Prefix of the command. */
+  readonly prefix: readonly string[];
+  /** The program can have a loopback of its own, so that a server and its client inside one validator can connect. */
+  readonly loopback: boolean;
+}
+
+/** The command without network. `folder`: for a file of ours. */
+export function withoutNetwork(denial: NetworkDenial, words: readonly string[], folder: string): readonly string[] {
+  return [...denial.prefix, ...(denial.loopback ? ['sh', loopbackFile(folder)] : []), ...words];
+}
+
+/** In a file: inside the command, it would look like a change of its own shell (drivers/recording-shell.ts). */
+function loopbackFile(folder: string): string {
+  const path = join(folder, 'loopback.sh');
+  if (!existsSync(path)) writePrivate(path, 'ip link set lo up 2>/dev/null\nexec "$@"\n');
+  return path;
+}
+
+/** Tests it once: constant while the machine runs, but the programs depend on PATH. */
+export function networkDenial(environment: Readonly<Record<string, string>>): Promise<NetworkDenial> {
+  const path = environment['PATH'] ?? '';
+  const probed = probes.get(path) ?? probe(path);
+  probes.set(path, probed);
+  return probed;
+}
+
+const probes = new Map<string, Promise<NetworkDenial>>();
+
+const PROBE = `for how in -n -rn; do
+  unshare "$how" true 2>/dev/null || continue
+  unshare "$how" ip link set lo up 2>/dev/null && echo "$how lo" || echo "$how"
+  exit 0
+done
+unshare -n true`;
+
+function probe(path: string): Promise<NetworkDenial> {
+  return new Promise((resolve) => {
+    const settings = { env: { PATH: path, LC_ALL: 'C' }, timeout: PROBE_MS };
+    execFile('/bin/sh', ['-c', PROBE], settings, (error, stdout, stderr) => {
+      const [how, loopback] = stdout.trim().split(' ');
+      if (error !== null || how === undefined || how === '') {
+        const reason = stderr.trim().split('\n').at(-1) || (error?.message ?? 'unshare said nothing');
+        resolve({ kind: 'open', reason, prefix: [], loopback: false });
+      } else {
+        const reason = `unshare ${how}${loopback === undefined ? ', without a loopback' : ''}`;
+        resolve({ kind: 'denied', reason, prefix: ['unshare', how], loopback: loopback !== undefined });
+      }
+    });
+  });
+}
+
+const PROBE_MS = 5_000;

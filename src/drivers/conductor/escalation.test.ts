@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+
 import type { Visit } from './context.ts';
 import { escalate, openViolations, partialsInARow, pendingGoldens } from './escalation.ts';
 

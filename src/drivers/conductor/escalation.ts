@@ -9,11 +9,10 @@
 //
 // `unsafe` is more severe than `needs_human`.
 
-import { isJsonMap } from '../../base/json.ts';
 import type { Json } from '../../base/json.ts';
-import type { EvaluationStatus } from '../../ir/conducted.ts';
+import type { EvaluationStatus } from '../../ir/conductor.ts';
 import { plainText } from '../../ir/text.ts';
-import type { Visit } from './context.ts';
+import { mapsIn, type Visit } from './context.ts';
 
 export interface Facts {
   /** Ids of visits (escalation/1). */
@@ -33,9 +32,8 @@ export interface Escalated {
 export function escalate(planned: EvaluationStatus, { violations, goldens, partials, partialMax }: Facts): Escalated {
   const escalations: string[] = [];
   if (violations.length > 0) {
-    escalations.push(
-      `the policy was violated in ${violations.join(', ')}, and that was not rolled back: the status is unsafe`,
-    );
+    const visits = violations.join(', ');
+    escalations.push(`the policy was violated in ${visits}, and that was not rolled back: the status is unsafe`);
   }
   if (goldens.length > 0) {
     escalations.push(
@@ -72,33 +70,22 @@ export function hasViolated({ failure, outputs }: Visit): boolean {
 
 /** The file that points to the repository is restored at once (worktree/2). */
 function hasTampered({ outputs: { violations } }: Visit): boolean {
-  return (
-    Array.isArray(violations) &&
-    (violations as readonly Json[]).some(
-      (one) => isJsonMap(one) && one['rule'] === 'git_tampering' && one['path'] !== '.git',
-    )
-  );
+  return mapsIn(violations).some(({ rule, path }) => rule === 'git_tampering' && path !== '.git');
 }
 
 /** Paths proposed since the last approved gate. */
 export function pendingGoldens(history: readonly Visit[]): readonly string[] {
-  const since = history.slice(
-    history.findLastIndex(({ outcome, kind }) => kind === 'gate' && outcome === APPROVED) + 1,
-  );
-  const proposed = since.flatMap(({ kind, outputs }): readonly Json[] => {
+  const approvedAt = history.findLastIndex(({ outcome, kind }) => kind === 'gate' && outcome === 'gate_approved');
+  const proposed = history.slice(approvedAt + 1).flatMap(({ kind, outputs }): readonly Json[] => {
     const { proposed_goldens: paths } = outputs;
     return kind === 'validate' && Array.isArray(paths) ? paths : [];
   });
   return [...new Set(proposed.map(plainText))];
 }
 
-const APPROVED = 'gate_approved';
-
 /** Length of the current series of `partial` evaluations of a step. Failed evaluations do not count. */
 export function partialsInARow(history: readonly Visit[], step: string): number {
-  const statuses = history.filter(
-    (visit) => visit.kind === 'evaluate' && visit.step === step && visit.failure === null,
-  );
+  const statuses = history.filter((one) => one.kind === 'evaluate' && one.step === step && one.failure === null);
   return statuses.length - 1 - statuses.findLastIndex(({ outputs }) => outputs['status'] !== 'partial');
 }
 

@@ -4,15 +4,15 @@
 // A contradiction is a statement about recorded outcomes, never about the meaning of a text: a completed turn without
 // changes; a completed turn whose validation failed; a report without failures from a failed validator, or the reverse.
 
-import { isJsonMap, own } from '../../base/json.ts';
-import type { Json, JsonMap } from '../../base/json.ts';
+import { err, ok, type Result } from '../../base/errors.ts';
+import { isJsonMap, type Json, type JsonMap, own } from '../../base/json.ts';
 import { formatMoment } from '../../base/time.ts';
+import { type EvaluationStatus, type Hints, STATUSES } from '../../ir/conductor.ts';
 import { errorType } from '../../ir/failure.ts';
-import type { EvaluationStatus, Hints } from '../../ir/conducted.ts';
+import { coerce } from '../../ir/output.ts';
 import { plainText } from '../../ir/text.ts';
-import type { Visit } from './context.ts';
+import { mapsIn, type Visit } from './context.ts';
 import { hasViolated, openViolations, pendingGoldens } from './escalation.ts';
-import { answerForm } from './planner-answer.ts';
 
 export interface EvidenceRequest {
   readonly runId: string;
@@ -104,25 +104,20 @@ export function contradictionsIn(history: readonly Visit[]): readonly string[] {
   const recent = history.slice(history.findLastIndex(({ kind }) => kind === 'evaluate') + 1);
   const idle = recent.filter(claimsWork).filter(hasNothingToShow);
   const worker = history.findLast(({ kind }) => kind === 'work');
-  const after = worker === undefined ? [] : history.slice(history.indexOf(worker) + 1);
+  const after = worker !== undefined && claimsWork(worker) ? history.slice(history.indexOf(worker) + 1) : [];
   const validations = latestValidations(history);
+  const failed = validations.filter((visit) => after.includes(visit)).flatMap(failures);
   return [
     ...idle.map(({ id }) => `${id} ended as completed, and has changed nothing`),
-    ...(worker !== undefined && claimsWork(worker)
-      ? validations
-          .filter((visit) => after.includes(visit))
-          .flatMap((visit) => failures(visit).map((said) => `${worker.id} ended as completed, and ${said}`))
-      : []),
+    ...failed.map((failure) => `${worker?.id} ended as completed, and ${failure}`),
     ...validations.flatMap(contradictionsOfReport),
   ];
 }
 
 /** Facts that contradict the planner's status. */
 export function contradictionsTo(status: EvaluationStatus, history: readonly Visit[]): readonly string[] {
-  if (status !== 'success') return [];
-  return latestValidations(history)
-    .flatMap(failures)
-    .map((said) => `the planner says success, and ${said}`);
+  const failed = status === 'success' ? latestValidations(history).flatMap(failures) : [];
+  return failed.map((failure) => `the planner says success, and ${failure}`);
 }
 
 function claimsWork({ kind, outcome }: Visit): boolean {
@@ -139,44 +134,30 @@ function hasNothingToShow({ outputs }: Visit): boolean {
 
 /** One sentence for each validator that did not complete. */
 function failures(visit: Visit): readonly string[] {
-  return validatorsOf(visit).flatMap(({ id, outcome, exit_code: code }) => {
+  return mapsIn(visit.outputs['validators']).flatMap(({ id, outcome, exit_code: code }) => {
     if (outcome === 'completed') return [];
-    const how =
-      typeof code === 'number' ? `${plainText(outcome ?? null)}, exit code ${code}` : plainText(outcome ?? null);
+    const how = `${plainText(outcome ?? null)}${typeof code === 'number' ? `, exit code ${code}` : ''}`;
     return [`the validator ${plainText(id ?? null)} failed in ${visit.id} (${how})`];
   });
 }
 
 function contradictionsOfReport(visit: Visit): readonly string[] {
-  const { report_summary: report } = visit.outputs;
+  const { report_summary: report, validators } = visit.outputs;
   if (!isJsonMap(report)) return [];
   const { summary, statuses } = report;
   const counted = isJsonMap(summary) ? summary['failed'] : undefined;
   if (typeof counted !== 'number') return [];
   const cases = isJsonMap(statuses) ? (statuses['failed'] ?? 0) : counted;
-  const scripts = validatorsOf(visit).filter(({ kind }) => kind === 'script');
+  const scripts = mapsIn(validators).filter(({ kind }) => kind === 'script');
   const failed = scripts.filter(({ exit_code: code }) => typeof code === 'number' && code !== 0);
   const says = `the harness report of ${visit.id} counts ${counted === 0 ? 'no failure' : `${counted} failed`}`;
-  return [
-    ...(counted === 0
-      ? failed.map(
-          ({ id, exit_code: code }) =>
-            `${says}, and the validator ${plainText(id ?? null)} ended with exit code ${plainText(code ?? null)}`,
-        )
-      : []),
-    ...(counted > 0 && scripts.length > 0 && failed.length === 0
-      ? [`${says}, and every script ended with exit code 0`]
-      : []),
-    ...(cases === counted ? [] : [`${says}, and ${plainText(cases ?? null)} of its cases are failed`]),
-  ];
-}
-
-function validatorsOf({ outputs }: Visit): readonly JsonMap[] {
-  return mapsIn(outputs['validators']);
-}
-
-function mapsIn(value: Json | undefined): readonly JsonMap[] {
-  return Array.isArray(value) ? (value as readonly Json[]).filter(isJsonMap) : [];
+  const facts: string[] = [];
+  for (const { id = null, exit_code: code = null } of counted === 0 ? failed : []) {
+    facts.push(`the validator ${plainText(id)} ended with exit code ${plainText(code)}`);
+  }
+  if (counted > 0 && scripts.length > 0 && failed.length === 0) facts.push('every script ended with exit code 0');
+  if (cases !== counted) facts.push(`${plainText(cases)} of its cases are failed`);
+  return facts.map((fact) => `${says}, and ${fact}`);
 }
 
 function recordOf(visit: Visit): JsonMap {
@@ -210,4 +191,98 @@ const TEXT_MAX = 8_000;
 function shortened(value: Json): Json {
   if (typeof value !== 'string' || value.length <= TEXT_MAX) return value;
   return `${value.slice(0, TEXT_MAX / 2)}\n… (${value.length - TEXT_MAX} characters are left out)\n${value.slice(-TEXT_MAX / 2)}`;
+}
+
+// A planner's answer: one JSON object of a fixed form. Its texts are never interpreted; a wrong form is reported back
+// with everything that is wrong.
+//
+// The object may be inside a code fence, since some agents always add one. Additional keys are accepted and ignored.
+
+export interface PlannerAnswer {
+  readonly status: EvaluationStatus;
+  readonly next_step: string | null;
+  /** A text or a map, passed on unchanged. */
+  readonly fix_instructions: Json;
+  readonly blockers: readonly Json[];
+  readonly risk_flags: readonly Json[];
+}
+
+export interface BadAnswer {
+  /** A sentence for people. */
+  readonly message: string;
+  /** The message to the planner. */
+  readonly reprompt: string;
+}
+
+export function readAnswer(text: string, allowedNext: readonly string[]): Result<PlannerAnswer, BadAnswer> {
+  const read = coerce(withoutFence(text), 'json');
+  if (!read.ok) return bad([`it is not one JSON object (${read.error})`], allowedNext);
+  if (!isJsonMap(read.value)) return bad(['it is JSON, but not an object'], allowedNext);
+  const problems = problemsOf(read.value, allowedNext);
+  if (problems.length > 0) return bad(problems, allowedNext);
+  const { status, next_step, fix_instructions, blockers, risk_flags } = read.value as unknown as PlannerAnswer;
+  return ok({ status, next_step, fix_instructions, blockers, risk_flags });
+}
+
+/** Appended to a prompt. */
+export function answerForm(allowedNext: readonly string[]): string {
+  return [
+    'Answer with exactly one JSON object and nothing before or after it. It must have all of these keys:',
+    '',
+    `  "status"            one of ${quoted(STATUSES)}`,
+    `  "next_step"         ${quoted(nextSteps(allowedNext))}, or null`,
+    '  "fix_instructions"  a string or an object for the agent that fixes it, or null',
+    '  "blockers"          a list of strings or objects; empty if nothing blocks',
+    '  "risk_flags"        a list of strings or objects; empty if there is no risk',
+  ].join('\n');
+}
+
+/** The content, if the whole text is one fenced block. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim();
+  const [, fence = '', body = ''] = /^(`{3,}|~{3,})[ \t]*[A-Za-z0-9]*[ \t]*\n([\s\S]*)$/.exec(trimmed) ?? [];
+  return fence !== '' && body.endsWith(`\n${fence}`) ? body.slice(0, -fence.length) : trimmed;
+}
+
+function problemsOf(answer: JsonMap, allowedNext: readonly string[]): readonly string[] {
+  const problems: string[] = [];
+  const check = (name: keyof PlannerAnswer, expected: string, fits: (value: Json) => boolean): void => {
+    const value = own(answer, name);
+    if (value === undefined) problems.push(`"${name}" is missing: it must be ${expected}`);
+    else if (!fits(value)) problems.push(`"${name}" is ${shown(value)}: it must be ${expected}`);
+  };
+  const isList = (value: Json): boolean => Array.isArray(value) && (value as readonly Json[]).every(isTextOrMap);
+  check('status', `one of ${STATUSES.join(', ')}`, (value) => (STATUSES as readonly Json[]).includes(value));
+  const next = nextSteps(allowedNext);
+  const isNext = (value: Json): boolean => value === null || (next as readonly Json[]).includes(value);
+  check('next_step', `one of ${next.join(', ')}, or null`, isNext);
+  check('fix_instructions', 'a string, an object, or null', (value) => value === null || isTextOrMap(value));
+  check('blockers', 'a list of strings or objects', isList);
+  check('risk_flags', 'a list of strings or objects', isList);
+  return problems;
+}
+
+function isTextOrMap(value: Json): boolean {
+  return typeof value === 'string' || isJsonMap(value);
+}
+
+function nextSteps(allowedNext: readonly string[]): readonly string[] {
+  return [...new Set([...allowedNext, 'STOP'])];
+}
+
+function quoted(words: readonly string[]): string {
+  return words.map((word) => JSON.stringify(word)).join(', ');
+}
+
+const SHOWN_MAX = 80;
+
+function shown(value: Json): string {
+  const text = JSON.stringify(value);
+  return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`;
+}
+
+function bad(problems: readonly string[], allowedNext: readonly string[]): Result<PlannerAnswer, BadAnswer> {
+  const listed = problems.map((problem) => `- ${problem}`);
+  const reprompt = ['Your last answer cannot be used:', ...listed, '', answerForm(allowedNext)].join('\n');
+  return err({ message: `the answer is not valid: ${problems.join('; ')}`, reprompt });
 }

@@ -2,51 +2,70 @@
 // recorded nothing else has worked in the worktree. A rollback happens once for each visit (git/restore.ts); a refused
 // rollback changed nothing.
 
-import { dirname, join } from 'node:path';
-import type { Json } from '../../base/json.ts';
+import { dirname } from 'node:path';
+
+import { assert } from '../../base/errors.ts';
 import type { Driver } from '../../engine/ports.ts';
-import type { GitOperation } from '../../ir/conducted.ts';
-import { success } from '../../ir/effect.ts';
-import type { Outcome } from '../../ir/effect.ts';
-import { makeFolder } from '../../sys/private-file.ts';
-import type { GitProblem } from '../git/git-error.ts';
-import type { Worktree } from '../git/worktree.ts';
-import { visitFolder } from './artifacts.ts';
-import { done, earlierVisits, failed, ownFolder, stepOf, valueOf } from './context.ts';
-import type { ConductorContext, OpenWorkspace, Task, Visit } from './context.ts';
-import { killLeftovers, restorePointer, lookAfter, observeBefore } from './inspect-worktree.ts';
-import type { After, Before } from './inspect-worktree.ts';
-import { taskDriver } from './task-driver.ts';
-import { PRE_RUN, sentence, snapshotName } from './workspace.ts';
+import type { ConductedSpec, GitOperation } from '../../ir/conductor.ts';
+import { type Effect, type Outcome, success } from '../../ir/effect.ts';
+import { makeFolder } from '../../sys/files.ts';
+import type { GitProblem } from '../git/git.ts';
+import { failed } from '../outputs.ts';
+import { PendingEffects } from '../pending-effect.ts';
+import { sharedFile, stepFile } from '../step-folder.ts';
+import { syncDisk, syncing } from '../sync-disk.ts';
+import { VisitFolder } from './artifacts.ts';
+import {
+  type ConductorContext,
+  done,
+  earlierVisits,
+  type OpenWorkspace,
+  outputOf,
+  stepOf,
+  type Task,
+  taskOf,
+  unrecorded,
+  valueOf,
+  type Visit,
+} from './context.ts';
+import {
+  type After,
+  type Before,
+  killLeftovers,
+  observeAfter,
+  observeBefore,
+  restorePointer,
+} from './inspect-worktree.ts';
+import { sentence } from './workspace.ts';
 
 export function gitDriver(context: ConductorContext): Driver {
   return taskDriver(context, 'git', async (task, { operation }) => {
     const opened = await context.workspace.open();
     if (!opened.ok) return failed('refused', opened.error);
-    switch (operation.kind) {
-      case 'snapshot':
-        return takeSnapshot(task, opened.value, operation);
-      case 'changes':
-        return seeChanges(task, opened.value, operation);
-      case 'rollback':
-        return rollBack(task, opened.value, operation);
-    }
+    const outcome = await operate(task, opened.value, operation);
+    await syncDisk(opened.value.git?.places ?? []);
+    return outcome;
   });
 }
 
-type Operation<K extends GitOperation['kind']> = Extract<GitOperation, { kind: K }>;
+function operate(task: Task, workspace: OpenWorkspace, operation: GitOperation): Promise<Outcome> {
+  switch (operation.kind) {
+    case 'snapshot':
+      return takeSnapshot(task, workspace, operation.writes);
+    case 'changes':
+      return seeChanges(task, workspace, operation);
+    case 'rollback':
+      return rollBack(task, workspace, operation.target);
+  }
+}
 
 /** Once for each visit, by its first attempt: `pre_step` restores this state. */
-async function takeSnapshot(
-  task: Task,
-  { folder, git }: OpenWorkspace,
-  { writes }: Operation<'snapshot'>,
-): Promise<Outcome> {
+async function takeSnapshot(task: Task, { folder, git, start }: OpenWorkspace, writes: boolean): Promise<Outcome> {
   if (git === null) return writes ? failed('refused', NO_GIT) : success({ folder, before: null });
   const known = beforeVisit(task.context, task.visit);
-  if (known !== null) return done(task, { folder, before: known as unknown as Json });
-  const before = await observeBefore(git, task.context.settings, snapshotName(task.visit));
-  return before.ok ? done(task, { folder, before: before.value as unknown as Json }) : refused(before.error);
+  if (known !== null) return done(task, { folder, before: known });
+  const before = await observeBefore(task, git, start);
+  return before.ok ? done(task, { folder, before: before.value }) : refused(before.error);
 }
 
 const NO_GIT =
@@ -54,51 +73,52 @@ const NO_GIT =
   'run it in a repository, or give the step a policy with execution: read_only';
 
 /** Null if nothing was stored. */
-function beforeVisit(context: ConductorContext, visit: string): Before | null {
+export function beforeVisit(context: JournalContext, visit: string): Before | null {
   const step = context.step(`${visit}.snapshot`);
-  return step === null ? null : (valueOf({ context }, step, 'before') as unknown as Before | null);
+  return step === null ? null : (valueOf(context, step, 'before') as Before | null);
 }
 
-async function seeChanges(
-  task: Task,
-  { folder, git }: OpenWorkspace,
-  { by, ends }: Operation<'changes'>,
-): Promise<Outcome> {
+/** Snapshots before all visits, in order. */
+function allBefore(context: ConductorContext): readonly Before[] {
+  return context.history().flatMap(({ id }) => beforeVisit(context, id) ?? []);
+}
+
+type JournalContext = Pick<ConductorContext, 'step' | 'run'>;
+
+type Compared = Extract<GitOperation, { kind: 'changes' }>;
+
+async function seeChanges(task: Task, { folder, git, start }: OpenWorkspace, { by, ends }: Compared): Promise<Outcome> {
   if (ends !== null) await killLeftovers(task.context, stepOf(task, ends));
   if (git === null) return success({ folder, after: null });
   if (by === 'run') {
-    const after = await sinceTheRunBegan(git);
-    return after.ok ? done(task, { folder, after: after.value as unknown as Json }) : refused(after.error);
+    const now = await git.snapshot('now');
+    if (!now.ok) return refused(now.error);
+    const changes = await git.changes(start, now.value);
+    if (!changes.ok) return refused(changes.error);
+    const after: After = { ...now.value, changes: changes.value, hidden: [], moved: [], tampered: [] };
+    return done(task, { folder, after });
   }
   const unseen = (problem: GitProblem): Outcome =>
     failed('refused', `what the ${by} has changed cannot be seen: ${sentence(problem)}`);
-  const before = valueOf(task, stepOf(task, 'snapshot'), 'before') as unknown as Before;
-  const after = await lookAfter(task, git, before);
+  const before = outputOf(task, 'snapshot', 'before') as Before;
+  const snapshots = [start, ...allBefore(task.context), before];
+  const after = await observeAfter(task, git, { before, snapshots });
   if (!after.ok) return unseen(after.error);
-  const outputs = { folder, after: after.value as unknown as Json };
+  const outputs = { folder, after: after.value };
   if (by === 'evaluator') return done(task, outputs);
   let patch: string | null = null;
   if (after.value.changes.length > 0) {
-    const { path, inRun } = ownFolder(task);
-    makeFolder(path);
-    patch = `${inRun}/workspace.patch`;
-    const written = await git.diff({ against: before.commit, to: join(path, 'workspace.patch') });
+    patch = `${task.folder.inRun}${PATCH}`;
+    const to = stepFile(task.folder, PATCH);
+    makeFolder(dirname(to));
+    const written = await git.diff({ against: before, to });
     if (!written.ok) return unseen(written.error);
   }
-  const status = await git.status();
-  return status.ok ? done(task, { ...outputs, patch, status: status.value as unknown as Json }) : unseen(status.error);
+  const status = await git.status(start);
+  return status.ok ? done(task, { ...outputs, patch, status: status.value }) : unseen(status.error);
 }
 
-async function sinceTheRunBegan(git: Worktree) {
-  const now = await git.snapshot('now');
-  if (!now.ok) return now;
-  const changes = await git.changes({ kind: 'snapshot', name: PRE_RUN }, 'now');
-  if (!changes.ok) return changes;
-  const after: After = { ...now.value, changes: changes.value, hidden: [], moved: [], tampered: [] };
-  return { ok: true, value: after } as const;
-}
-
-async function rollBack(task: Task, { git }: OpenWorkspace, { target }: Operation<'rollback'>): Promise<Outcome> {
+async function rollBack(task: Task, { git, start }: OpenWorkspace, target: 'pre_run' | 'pre_step'): Promise<Outcome> {
   const { context, visit } = task;
   if (git === null) return failed('refused', 'the run works without git, so there is nothing to go back to');
   const history = earlierVisits(task);
@@ -106,32 +126,35 @@ async function rollBack(task: Task, { git }: OpenWorkspace, { target }: Operatio
   if (target === 'pre_step' && worker === undefined) {
     return failed('refused', 'no agent has worked yet, so there is no step to go back before; roll back to pre_run');
   }
-  const to = target === 'pre_run' || worker === undefined ? PRE_RUN : snapshotName(worker.id);
-  const known = history.map(({ id }) => beforeVisit(context, id)).findLast((before) => before !== null) ?? null;
-  const led = known === null ? null : restorePointer(task, git, known);
-  if (led?.ok === false) return refused(led.error);
+  const to = target === 'pre_run' || worker === undefined ? start : beforeVisit(context, worker.id);
+  if (to === null) return failed('refused', 'the journal has no snapshot of the state before that step');
+  const known = allBefore(context).at(-1) ?? null;
+  const pointer = known === null ? null : restorePointer(task, git, known);
+  if (pointer?.ok === false) return refused(pointer.error);
   // Written once and found by later engines, out of the agents' reach.
-  const folder = dirname(ownFolder(task).path);
-  makeFolder(folder);
+  const before = sharedFile(context.run.files, task.effect.step, BEFORE);
+  const after = sharedFile(context.run.files, task.effect.step, AFTER);
+  makeFolder(dirname(before));
   const restored = await git.restore({
     id: visit,
     to,
+    start,
     protectedBranches: context.settings.protectedBranches,
     lastCommit: lastHead(history),
-    before: join(folder, BEFORE),
-    after: join(folder, AFTER),
+    before,
+    after,
   });
   if (!restored.ok) return failed('refused', `the run cannot be rolled back: ${sentence(restored.error)}`);
   const now = await git.snapshot('now');
   if (!now.ok) return refused(now.error);
-  const status = await git.status();
+  const status = await git.status(start);
   if (!status.ok) return refused(status.error);
   const [undone = null] = restored.value.undone;
-  const artifacts = visitFolder(task);
+  const artifacts = new VisitFolder(task);
   const outputs = {
     target,
-    before_diff: artifacts.copy('workspace_diff', BEFORE, join(folder, BEFORE)).path,
-    after_diff: artifacts.copy('workspace_diff', AFTER, join(folder, AFTER)).path,
+    before_diff: artifacts.copy('workspace_diff', BEFORE, before).path,
+    after_diff: artifacts.copy('workspace_diff', AFTER, after).path,
     undone_ref: undone === null ? null : git.refOf(undone),
     restored_tree: now.value.tree,
     head: now.value.head,
@@ -142,6 +165,7 @@ async function rollBack(task: Task, { git }: OpenWorkspace, { target }: Operatio
   return success({ ...outputs, artifacts: artifacts.artifacts }, { route: 'completed' });
 }
 
+const PATCH = 'workspace.patch';
 const BEFORE = 'before.patch';
 const AFTER = 'after.patch';
 const PATHS_MAX = 200;
@@ -154,4 +178,34 @@ function lastHead(history: readonly Visit[]): string | null {
 
 function refused(problem: GitProblem): Outcome {
   return failed('refused', sentence(problem));
+}
+
+// A driver for short tasks: they are not stopped, and after a crash they are repeated. Files that a task has written, or that
+// its outcome describes, are durable before the outcome is recorded. Problems of the world are failures in the outcome; an exception is a bug and ends the engine, except for system errors about the run's own
+// files.
+
+type Spec<K extends ConductedSpec['kind']> = Extract<ConductedSpec, { kind: K }>;
+
+/** Folders that effects of a run write to. The repository may be on another disk (Worktree.places). */
+export function placesOf({ run, runDir }: ConductorContext): readonly string[] {
+  return [run.files.localPath(''), runDir, run.cwd];
+}
+
+export function taskDriver<K extends ConductedSpec['kind']>(
+  context: ConductorContext,
+  kind: K,
+  perform: (task: Task, spec: Spec<K>) => Promise<Outcome>,
+): Driver {
+  const open = new PendingEffects();
+  const answered = async (effect: Effect): Promise<Outcome> => {
+    const { spec } = effect;
+    assert(spec.kind === kind, `${effect.id} is a ${spec.kind}, and asked of the driver of ${kind}`);
+    try {
+      return await perform(taskOf(context, effect), spec as Spec<K>);
+    } catch (error) {
+      return failed('refused', unrecorded(error));
+    }
+  };
+  const start: Driver['start'] = (effect, answer) => open.ask(effect.id, answer, () => answered(effect));
+  return syncing({ start, find: start, stop: () => undefined }, placesOf(context));
 }

@@ -9,7 +9,8 @@
 // not closed. Matching takes time proportional to the length of the path times the length of the pattern.
 
 import picomatch from 'picomatch';
-import { UsageError } from '../../base/usage-error.ts';
+
+import { UsageError } from '../../base/errors.ts';
 
 export interface Glob {
   matches(path: string): boolean;
@@ -19,10 +20,11 @@ export interface Glob {
 
 /** Throws a UsageError for a pattern with too many alternatives. */
 export function glob(pattern: string): Glob {
-  const alternatives = expandBraces(pattern).map((each) => new PathMatcher(each));
+  const alternatives = expandBraces(pattern).map(namesOf);
   return {
-    matches: (path) => alternatives.some((each) => each.matches(path.split('/'))),
-    reaches: (folder) => folder === '' || alternatives.some((each) => each.reaches(folder.split('/'))),
+    matches: (path) => alternatives.some((names) => positions(names, path).has(names.length)),
+    reaches: (folder) =>
+      folder === '' || alternatives.some((names) => [...positions(names, folder)].some((at) => at < names.length)),
   };
 }
 
@@ -111,57 +113,40 @@ function tooMany(pattern: string): UsageError {
   );
 }
 
-/** Names of a path against names of a pattern without braces. `**` matches any number of names. */
-class PathMatcher {
-  readonly #names: readonly (RegExp | '**')[];
+/** Names of a pattern without braces. `**` matches any number of names. */
+type Names = readonly (RegExp | '**')[];
 
-  constructor(pattern: string) {
-    const names = splitNames(pattern);
-    // At the end it matches at least one name.
-    if (names.at(-1) === '**') names.push('*');
-    this.#names = names.map((name) => (name === '**' ? name : nameRegExp(name)));
-  }
-
-  matches(path: readonly string[]): boolean {
-    return this.#positions(path).has(this.#names.length);
-  }
-
-  reaches(folder: readonly string[]): boolean {
-    const positions = this.#positions(folder);
-    positions.delete(this.#names.length);
-    return positions.size > 0;
-  }
-
-  /** Every position in the pattern that can be reached by these names. */
-  #positions(path: readonly string[]): Set<number> {
-    let here = this.#withSkipped([0]);
-    for (const name of path) {
-      const next: number[] = [];
-      for (const at of here) {
-        const wanted = this.#names[at];
-        if (wanted === '**') next.push(at);
-        else if (wanted?.test(name) === true) next.push(at + 1);
-      }
-      here = this.#withSkipped(next);
-    }
-    return here;
-  }
-
-  /** `**` also matches no name at all. */
-  #withSkipped(positions: readonly number[]): Set<number> {
-    const all = new Set(positions);
-    for (const at of all) if (this.#names[at] === '**') all.add(at + 1);
-    return all;
-  }
-}
-
-function splitNames(pattern: string): string[] {
+function namesOf(pattern: string): Names {
   const names = [''];
   for (const token of tokensOf(pattern)) {
     if (unquoted(token) === '/') names.push('');
     else names.push(`${names.pop() ?? ''}${token}`);
   }
-  return names;
+  // At the end it matches at least one name.
+  if (names.at(-1) === '**') names.push('*');
+  return names.map((name) => (name === '**' ? name : nameRegExp(name)));
+}
+
+/** Every position in the pattern that can be reached by the names of a path. */
+function positions(names: Names, path: string): ReadonlySet<number> {
+  let here = withSkipped(names, [0]);
+  for (const name of path.split('/')) {
+    const next: number[] = [];
+    for (const at of here) {
+      const wanted = names[at];
+      if (wanted === '**') next.push(at);
+      else if (wanted?.test(name) === true) next.push(at + 1);
+    }
+    here = withSkipped(names, next);
+  }
+  return here;
+}
+
+/** `**` also matches no name at all. */
+function withSkipped(names: Names, positions: readonly number[]): ReadonlySet<number> {
+  const all = new Set(positions);
+  for (const at of all) if (names[at] === '**') all.add(at + 1);
+  return all;
 }
 
 /** Backtracking into an earlier `*` never helps, so each `*` but the last becomes atomic: a lookahead and its capture. */

@@ -8,24 +8,25 @@
 // harness/3  Proposed goldens count, whatever else is wrong with the report.
 // harness/4  Everything else is left to the evaluation: nothing here is read as a verdict.
 
-import { isJsonMap } from '../../base/json.ts';
-import type { Json, JsonMap } from '../../base/json.ts';
-import { jsonErrorPosition } from '../json-error-position.ts';
+import { isUtf8 } from 'node:buffer';
 
-export interface HarnessReport {
-  readonly suiteId: string;
-  readonly summary: JsonMap;
-  /** Number of cases by status; cases without a status count as `unknown`. */
-  readonly statuses: Readonly<Record<string, number>>;
-}
+import { isJsonMap, type Json, jsonErrorPosition, type JsonMap, own, parseJson } from '../../base/json.ts';
 
-export interface Reading {
+/** Part of a validator's outputs. */
+export type Reading = {
   /** Null if the file is not a report (harness/1) or has the wrong form. */
   readonly report: HarnessReport | null;
   /** What is wrong with its form: a sentence, without the file's name. */
   readonly problem: string | null;
   readonly proposedGoldens: readonly string[];
-}
+};
+
+type HarnessReport = {
+  readonly suiteId: string;
+  readonly summary: JsonMap;
+  /** Number of cases by status; cases without a status count as `unknown`. */
+  readonly statuses: Readonly<Record<string, number>>;
+};
 
 /** Whether a file of this name must be read. */
 export function mayBeReport(name: string): boolean {
@@ -38,37 +39,23 @@ export function isNamedReport(name: string): boolean {
 
 export function readReport(name: string, bytes: Uint8Array): Reading {
   const named = isNamedReport(name);
-  const none = (why: string): Reading => ({
-    report: null,
-    problem: named ? `is not a harness report: ${why}` : null,
-    proposedGoldens: [],
-  });
-  let text: string;
-  let value: Json;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    return none('it is not UTF-8');
-  }
-  try {
-    value = JSON.parse(text) as Json;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return none(`it is not JSON from ${placeIn(text)} on`);
-  }
+  const wrong = (why: string): string => `is not a harness report: ${why}`;
+  const none = (why: string): Reading => ({ report: null, problem: named ? wrong(why) : null, proposedGoldens: [] });
+  if (!isUtf8(bytes)) return none('it is not UTF-8');
+  const text = new TextDecoder().decode(bytes);
+  const value = parseJson(text);
+  const brokenAt = value === null ? jsonErrorPosition(text) : null;
+  if (brokenAt !== null) return none(`it is not JSON from ${placeOf(brokenAt, text)} on`);
   if (!isJsonMap(value) || (!named && !isMarked(value))) return none('it is not an object');
-  const faults = faultsOf(value);
-  return {
-    report: faults.length === 0 ? reportOf(value) : null,
-    problem: faults.length === 0 ? null : `is not a harness report: ${faults.join('; ')}`,
-    proposedGoldens: goldensOf(value).paths,
-  };
+  const { paths: proposedGoldens, fits } = goldensOf(value);
+  const faults = [...faultsOf(value), ...(fits ? [] : ['proposed_goldens is not a list of paths'])];
+  if (faults.length > 0) return { report: null, problem: wrong(faults.join('; ')), proposedGoldens };
+  return { report: reportOf(value), problem: null, proposedGoldens };
 }
 
 function isMarked(value: JsonMap): boolean {
   const has = (key: string): boolean => Object.hasOwn(value, key);
-  return has('proposed_goldens') || (has('suite_id') && has('cases') && has('summary'));
+  return has('proposed_goldens') || ['suite_id', 'cases', 'summary'].every(has);
 }
 
 function faultsOf(value: JsonMap): readonly string[] {
@@ -77,16 +64,15 @@ function faultsOf(value: JsonMap): readonly string[] {
     ['cases', 'a list of objects', (found) => Array.isArray(found) && found.every((one: Json) => isJsonMap(one))],
     ['summary', 'an object', (found) => isJsonMap(found)],
   ];
-  const faults = expected.flatMap(([key, form, fits]) => {
-    const found = Object.hasOwn(value, key) ? value[key] : undefined;
+  return expected.flatMap(([key, form, fits]) => {
+    const found = own(value, key);
     if (found === undefined) return [`${key} is missing`];
     return fits(found) ? [] : [`${key} is not ${form}`];
   });
-  return goldensOf(value).fits ? faults : [...faults, 'proposed_goldens is not a list of paths'];
 }
 
 function goldensOf(value: JsonMap): { readonly paths: readonly string[]; readonly fits: boolean } {
-  const found = Object.hasOwn(value, 'proposed_goldens') ? (value['proposed_goldens'] ?? null) : null;
+  const found = own(value, 'proposed_goldens') ?? null;
   if (found === null) return { paths: [], fits: true };
   const all: readonly Json[] = Array.isArray(found) ? found : [found];
   const paths = all.filter((one): one is string => typeof one === 'string' && one !== '');
@@ -101,15 +87,12 @@ function reportOf(value: JsonMap): HarnessReport {
     const word = typeof status === 'string' ? status : 'unknown';
     statuses.set(word, (statuses.get(word) ?? 0) + 1);
   }
-  return {
-    suiteId: value['suite_id'] as string,
-    summary: value['summary'] as JsonMap,
-    statuses: Object.fromEntries(statuses),
-  };
+  const { suite_id: suiteId, summary } = value as { readonly suite_id: string; readonly summary: JsonMap };
+  return { suiteId, summary, statuses: Object.fromEntries(statuses) };
 }
 
 /** `line 3, column 7`. */
-function placeIn(text: string): string {
-  const before = text.slice(0, jsonErrorPosition(text) ?? 0).split('\n');
+function placeOf(at: number, text: string): string {
+  const before = text.slice(0, at).split('\n');
   return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+
+import { err, ok } from '../../base/errors.ts';
 import type { Json } from '../../base/json.ts';
-import { err, ok } from '../../base/result.ts';
-import type { PromptInput, PromptText } from '../../ir/conducted.ts';
+import type { PromptInput, PromptText } from '../../ir/conductor.ts';
 import type { Visit } from './context.ts';
-import { fillPrompt, inputValues } from './inputs.ts';
-import type { InputSources } from './inputs.ts';
+import { fillPrompt, type InputSources, inputValues } from './inputs.ts';
 
 function visit(id: string, more: Partial<Visit>): Visit {
   const [step = '', number] = id.split('#');

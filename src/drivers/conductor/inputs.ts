@@ -12,14 +12,12 @@
 //
 // Inputs that the prompt does not place are appended to it, each under its name.
 
-import { isJsonMap, own } from '../../base/json.ts';
-import type { Json } from '../../base/json.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
-import type { Hints, PromptText } from '../../ir/conducted.ts';
+import { err, ok, type Result } from '../../base/errors.ts';
+import { isJsonMap, type Json, own } from '../../base/json.ts';
+import type { Hints, PromptText } from '../../ir/conductor.ts';
 import { typeError } from '../../ir/output.ts';
 import { plainText } from '../../ir/text.ts';
-import type { Visit } from './context.ts';
+import { mapsIn, type Visit } from './context.ts';
 import { latestValidations, validationOf } from './evidence.ts';
 
 export interface InputSources {
@@ -44,17 +42,17 @@ export type InputValues = ReadonlyMap<string, Result<Json, string>>;
 /** Inputs of the prompt and of the step, and those that are always available. */
 export async function inputValues(
   prompt: PromptText,
-  asked: readonly string[],
+  inputs: readonly string[],
   sources: InputSources,
 ): Promise<InputValues> {
-  const names = new Set([...asked, ...prompt.inputs.map(({ name }) => name), ...holesOf(prompt.text)]);
+  const names = new Set([...inputs, ...prompt.inputs.map(({ name }) => name), ...holesOf(prompt.text)]);
   const values = new Map<string, Result<Json, string>>();
   for (const name of names) values.set(name, await valueOf(name, sources));
   return values;
 }
 
 /** The error is a sentence. */
-export function fillPrompt(prompt: PromptText, asked: readonly string[], values: InputValues): Result<string, string> {
+export function fillPrompt(prompt: PromptText, inputs: readonly string[], values: InputValues): Result<string, string> {
   const texts = new Map<string, string>();
   for (const [name, value] of values) {
     const declared = prompt.inputs.find((input) => input.name === name);
@@ -71,7 +69,7 @@ export function fillPrompt(prompt: PromptText, asked: readonly string[], values:
   const filled = prompt.text.replaceAll(HOLE, (_hole, name?: string) =>
     name === undefined ? '{{' : (texts.get(name.trim()) ?? ''),
   );
-  const behind = [...new Set(asked)].filter((name) => !placed.has(name) && values.get(name)?.ok === true);
+  const behind = [...new Set(inputs)].filter((name) => !placed.has(name) && values.get(name)?.ok === true);
   const sections = behind.map((name) => `\n\n## ${name}\n\n${texts.get(name) ?? ''}`);
   return ok(`${filled.trimEnd()}${sections.map((section) => section.trimEnd()).join('')}\n`);
 }
@@ -84,20 +82,13 @@ function holesOf(text: string): readonly string[] {
 }
 
 async function valueOf(name: string, sources: InputSources): Promise<Result<Json, string>> {
-  const { history, hints } = sources;
+  const { history, runId: run_id, runDir: run_dir, worktree, step: step_id } = sources;
+  const constant = own({ run_id, run_dir, worktree, step_id }, name);
+  if (constant !== undefined) return ok(constant);
+  const { componentKind: component_kind, evalProfile: eval_profile } = sources.hints;
+  const hint = own({ component_kind, eval_profile }, name);
+  if (hint !== undefined) return hint === null ? err(`defaults.${name} is not set`) : ok(hint);
   switch (name) {
-    case 'run_id':
-      return ok(sources.runId);
-    case 'run_dir':
-      return ok(sources.runDir);
-    case 'worktree':
-      return ok(sources.worktree);
-    case 'step_id':
-      return ok(sources.step);
-    case 'component_kind':
-      return hints.componentKind === null ? err('defaults.component_kind is not set') : ok(hints.componentKind);
-    case 'eval_profile':
-      return hints.evalProfile === null ? err('defaults.eval_profile is not set') : ok(hints.evalProfile);
     case 'diff':
       return sources.diff();
     case 'validation': {
@@ -124,15 +115,12 @@ async function valueOf(name: string, sources: InputSources): Promise<Result<Json
 /** Path of the latest harness report, relative to the run directory. */
 export function reportOf(history: readonly Visit[]): string | null {
   const reports = latestValidations(history).map(({ outputs }) => outputs['harness_report']);
-  const path = reports.findLast((report) => typeof report === 'string');
-  return typeof path === 'string' ? path : null;
+  return reports.findLast((report) => typeof report === 'string') ?? null;
 }
 
 function transcriptOf(history: readonly Visit[]): string | null {
-  const artifacts = history.findLast(({ kind, endedAt }) => kind === 'work' && endedAt !== null)?.outputs['artifacts'];
-  if (!Array.isArray(artifacts)) return null;
-  const found = (artifacts as readonly Json[]).find((one) => isJsonMap(one) && one['role'] === 'runner_transcript');
-  const path = isJsonMap(found) ? found['path'] : undefined;
+  const work = history.findLast(({ kind, endedAt }) => kind === 'work' && endedAt !== null);
+  const path = mapsIn(work?.outputs['artifacts']).find(({ role }) => role === 'runner_transcript')?.['path'];
   return typeof path === 'string' ? path : null;
 }
 

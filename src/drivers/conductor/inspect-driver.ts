@@ -1,16 +1,13 @@
 // The inspection driver: what the engine reads, writes for people, and judges from recorded outcomes.
 
 import type { Driver } from '../../engine/ports.ts';
-import type { EndInspection } from '../../ir/conducted.ts';
-import { success } from '../../ir/effect.ts';
-import type { Outcome } from '../../ir/effect.ts';
-import { fillAgentPrompt } from './agent-turn.ts';
-import { earlierVisits, failed } from './context.ts';
-import type { ConductorContext, Task } from './context.ts';
+import { type Outcome, success } from '../../ir/effect.ts';
+import { failed } from '../outputs.ts';
+import { type ConductorContext, earlierVisits, type Task } from './context.ts';
 import { listed, pendingGoldens } from './escalation.ts';
 import { decide, gatherEvidence } from './evaluation.ts';
-import { judgeTurn } from './run-agent.ts';
-import { taskDriver } from './task-driver.ts';
+import { taskDriver } from './git-driver.ts';
+import { fillAgentPrompt, judgeTurn } from './run-agent.ts';
 import { collectValidator, judgeValidators, prepareValidator } from './validators.ts';
 import { judgeWitness } from './witness.ts';
 
@@ -28,19 +25,19 @@ export function inspectDriver(context: ConductorContext): Driver {
       case 'decision':
         return decide(task, wanted);
       case 'prepare':
-        return prepareValidator(task, wanted);
+        return prepareValidator(task, wanted.validator);
       case 'collect':
-        return collectValidator(task, wanted);
+        return collectValidator(task, wanted.validator, wanted.idleMs);
       case 'report':
-        return judgeValidators(task, wanted);
+        return judgeValidators(task, wanted.validators);
       case 'end':
-        return mayEnd(task, wanted);
+        return mayEnd(task, wanted.verdict);
     }
   });
 }
 
 /** Proposed golden snapshots without an approval prevent success, on any path. */
-function mayEnd(task: Task, { verdict }: EndInspection): Outcome {
+function mayEnd(task: Task, verdict: 'success' | 'failure'): Outcome {
   const goldens = verdict === 'success' ? pendingGoldens(earlierVisits(task)) : [];
   if (goldens.length === 0) return success();
   const message =

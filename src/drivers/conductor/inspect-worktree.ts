@@ -7,104 +7,107 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { ABSENT, isErrno, REFUSED } from '../../sys/errno.ts';
-import { own } from '../../base/json.ts';
-import type { JsonMap } from '../../base/json.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
+
+import { err, ok, type Result } from '../../base/errors.ts';
+import { type JsonMap, own } from '../../base/json.ts';
+import { ABSENT, isErrno, REFUSED, tolerate } from '../../sys/errors.ts';
+import { makeFolder, writePrivate } from '../../sys/files.ts';
+import { killProcessTree } from '../../sys/kill-process-tree.ts';
 import { markerOf } from '../environment.ts';
 import type { Change } from '../git/diff.ts';
-import type { GitProblem } from '../git/git-error.ts';
+import type { GitProblem } from '../git/git.ts';
 import type { Snapshot } from '../git/snapshot.ts';
-import type { Worktree } from '../git/worktree.ts';
-import { killProcessTree } from '../../sys/kill-process-tree.ts';
-import { makeFolder, writePrivate } from '../../sys/private-file.ts';
-import { ownFolder } from './context.ts';
-import type { ConductorContext, ConductorSettings, StepRecord, Task } from './context.ts';
+import type { Comparison, Tips, Worktree } from '../git/worktree.ts';
+import { sharedFile } from '../step-folder.ts';
+import type { ConductorContext, StepRecord, Task } from './context.ts';
+import { snapshotName } from './workspace.ts';
 
 /** The state before the work. */
-export interface Before extends Snapshot {
+export type Before = Snapshot & {
   /** In milliseconds since 1970. */
   readonly at: number;
   /** Content of the file `.git`; null if that is a folder. */
   readonly pointer: string | null;
   readonly governing: Governing;
-  /** Commits of protected branches. */
-  readonly tips: Readonly<Record<string, string>>;
-}
+  /** Of protected branches. */
+  readonly tips: Tips;
+  /** Full names of refs that replace objects. Absent, like the rest, in old journals. */
+  readonly replaced?: readonly string[];
+  /** The state before the run. */
+  readonly start?: Snapshot;
+  /** Rules outside of the tree that make git ignore files, as they were before the run. */
+  readonly excludes?: string;
+};
 
 /** Files and settings that control git: name and fingerprint. */
 type Governing = Readonly<Record<string, string>>;
 
-export interface After extends Snapshot {
-  readonly changes: readonly Change[];
-  /** New files that git ignores. */
-  readonly hidden: readonly string[];
-  /** Protected branches that were moved to commits made here. */
-  readonly moved: readonly string[];
-  readonly tampered: readonly string[];
-}
+/** `tampered`: names of changed files and settings that control git. */
+export type After = Comparison & { readonly tampered: readonly string[] };
 
-/** `name`: of the snapshot. */
 export async function observeBefore(
+  { context, visit }: Task,
   git: Worktree,
-  { protectedBranches }: ConductorSettings,
-  name: string,
+  start: Snapshot,
 ): Promise<Result<Before, GitProblem>> {
   const at = Date.now();
-  const taken = await git.snapshot(name);
+  const taken = await git.snapshot(snapshotName(visit));
   if (!taken.ok) return taken;
-  const tips = await git.tips(protectedBranches);
+  const tips = await git.tips(context.settings.protectedBranches);
   if (!tips.ok) return tips;
+  const refs = await git.watchedRefs();
+  if (!refs.ok) return refs;
   const [pointer, governing] = [pointerOf(git.path), governingOf(git.path)];
-  return ok({ ...taken.value, at, pointer, governing, tips: tips.value });
+  const { replaced } = refs.value;
+  const about = { at, pointer, governing, tips: tips.value, replaced, start, excludes: git.ignored };
+  return ok({ ...taken.value, ...about });
 }
 
-export async function lookAfter(task: Task, git: Worktree, before: Before): Promise<Result<After, GitProblem>> {
-  const { protectedBranches } = task.context.settings;
-  const led = restorePointer(task, git, before);
-  if (!led.ok) return led;
-  const tampered = [...(led.value ? ['.git'] : []), ...differences(before.governing, governingOf(git.path))];
-  const now = await git.snapshot('now');
-  if (!now.ok) return now;
-  const changes = await git.changes({ kind: 'snapshot', name: before.name }, 'now');
-  if (!changes.ok) return changes;
-  const hidden = await git.hidden(before.name, 'now');
-  if (!hidden.ok) return hidden;
-  const moved = await movedBranches(git, before, protectedBranches);
-  if (!moved.ok) return moved;
-  return ok({ ...now.value, changes: changes.value, hidden: hidden.value, moved: moved.value, tampered });
-}
-
-/** Without branches that somebody else moved to their own commits. */
-async function movedBranches(
+/** `snapshots`: all that the journal knows. */
+export async function observeAfter(
+  task: Task,
   git: Worktree,
-  before: Before,
-  patterns: readonly string[],
+  { before, snapshots }: { readonly before: Before; readonly snapshots: readonly Snapshot[] },
+): Promise<Result<After, GitProblem>> {
+  const restored = restorePointer(task, git, before);
+  if (!restored.ok) return restored;
+  const governing = differences(before.governing, governingOf(git.path));
+  const moved = await movedRefs(git, before, snapshots);
+  if (!moved.ok) return moved;
+  const tampered = [...(restored.value ? ['.git'] : []), ...governing, ...moved.value];
+  const compared = await git.compare(before, before.tips, task.context.settings.protectedBranches);
+  return compared.ok ? ok({ ...compared.value, tampered }) : compared;
+}
+
+/** Refs that replace objects, and snapshots that are not where the journal knows them. The latter are put back. */
+async function movedRefs(
+  git: Worktree,
+  { replaced = [] }: Before,
+  snapshots: readonly Snapshot[],
 ): Promise<Result<readonly string[], GitProblem>> {
-  const tips = await git.tips(patterns);
-  if (!tips.ok) return tips;
-  const moved: string[] = [];
-  for (const [branch, commit] of Object.entries(tips.value)) {
-    if (own(before.tips, branch) === commit) continue;
-    const isNew = await git.isNew(commit, before.head);
-    if (!isNew.ok) return isNew;
-    if (isNew.value) moved.push(branch);
+  const refs = await git.watchedRefs();
+  if (!refs.ok) return refs;
+  const found = refs.value.replaced.filter((ref) => !replaced.includes(ref));
+  for (const snapshot of new Map(snapshots.map((each) => [each.name, each])).values()) {
+    if (own(refs.value.snapshots, snapshot.name) === snapshot.commit) continue;
+    found.push(git.refOf(snapshot.name));
+    const back = await git.putBack(snapshot);
+    if (!back.ok) return back;
   }
-  return ok(moved);
+  return ok(found);
 }
 
 /** Restores `.git` (worktree/2). Returns whether it had been changed, also if an earlier engine saw that. */
 export function restorePointer(task: Task, git: Worktree, { pointer }: Before): Result<boolean, GitProblem> {
-  const aside = join(dirname(ownFolder(task).path), 'replaced-git');
-  if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(isThere(aside));
+  const aside = sharedFile(task.context.run.files, task.effect.step, 'replaced-git');
+  if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(pathExists(aside));
   const path = join(git.path, '.git');
   const refused = (why: string): Result<boolean, GitProblem> =>
     err({ kind: 'gone', message: `${path} is not what it was: ${why}`, cure: 'start another run' });
   if (pointer === null) return refused('the repository in it is gone');
   try {
     makeFolder(dirname(aside));
-    if (isThere(path)) renameSync(path, aside);
+    if (pathExists(path)) renameSync(path, aside);
     else writePrivate(aside, '');
     writeFileSync(path, pointer, { flag: 'wx' });
     return ok(true);
@@ -173,16 +176,13 @@ function governingOf(folder: string): Governing {
   for (const { name } of entriesOf(join(common, 'hooks'))) {
     prints[`.git/hooks/${name}`] = String(changedAt(join(common, 'hooks', name)));
   }
-  for (const name of ['info/exclude', 'info/attributes', 'info/grafts']) {
+  for (const name of ['info/exclude', 'info/attributes', 'info/grafts', 'objects/info/alternates']) {
     const text = readFileIfAny(join(common, name));
-    if (text !== null) prints[`.git/${name}`] = hash(text);
+    if (text !== null) prints[`.git/${name}`] = createHash('sha256').update(text).digest('hex');
   }
-  const files = {
-    config: join(common, 'config'),
-    'config.worktree': join(gitDirOf(folder) ?? common, 'config.worktree'),
-  };
-  for (const [name, path] of Object.entries(files)) {
-    const settings = readFileIfAny(path) ?? '';
+  const folders = { config: common, 'config.worktree': gitDirOf(folder) ?? common };
+  for (const [name, above] of Object.entries(folders)) {
+    const settings = readFileIfAny(join(above, name)) ?? '';
     for (const [line] of settings.matchAll(GOVERNING_SETTING)) prints[`.git/${name}: ${line.trim()}`] = '';
   }
   return prints;
@@ -213,39 +213,22 @@ function commonDirOf(folder: string): string | null {
   return common === null ? gitDir : resolve(gitDir, common.trimEnd());
 }
 
-function entriesOf(folder: string): readonly { readonly name: string; isDirectory(): boolean }[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return [];
-    throw error;
-  }
+const UNREADABLE = [...ABSENT, ...REFUSED];
+
+function entriesOf(folder: string) {
+  return tolerate(UNREADABLE, [], () => readdirSync(folder, { withFileTypes: true }));
 }
 
 /** Of content or mode: nobody can set it back. */
 function changedAt(path: string): number {
-  try {
-    return lstatSync(path).ctimeMs;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return 0;
-    throw error;
-  }
+  return tolerate(UNREADABLE, 0, () => lstatSync(path).ctimeMs);
 }
 
 function readFileIfAny(path: string): string | null {
-  try {
-    // Reading a pipe would never end.
-    return statSync(path).isFile() ? readFileSync(path, 'utf8') : null;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return null;
-    throw error;
-  }
+  // Reading a pipe would never end.
+  return tolerate(UNREADABLE, null, () => (statSync(path).isFile() ? readFileSync(path, 'utf8') : null));
 }
 
-function isThere(path: string): boolean {
+function pathExists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

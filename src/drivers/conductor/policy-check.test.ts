@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Operation, Policy } from '../../ir/conducted.ts';
+
+import type { Operation, Policy } from '../../ir/conductor.ts';
 import type { Change } from '../git/diff.ts';
-import { checkPolicy, READ_ONLY, policyRules } from './policy-check.ts';
-import type { Conduct } from './policy-check.ts';
+import { checkPolicy, type Conduct, policyRules, READ_ONLY } from './policy-check.ts';
 
 const FREE: Policy = { ...READ_ONLY, access: 'workspace_write', lockfiles: 'allow' };
 const HERE = { head: 'a'.repeat(40), branch: 'meow/run-1' };

@@ -8,12 +8,13 @@
 //   - A run in place may start on a protected branch, but must not move it.
 
 import type { Json } from '../../base/json.ts';
-import type { Operation, Policy } from '../../ir/conducted.ts';
+import type { Operation, Policy } from '../../ir/conductor.ts';
 import { NO_RESTRICTIONS } from '../../ir/policy.ts';
 import type { Change } from '../git/diff.ts';
-import { foldersOf } from '../git/names.ts';
-import { isProtected } from '../git/restore.ts';
+import { isProtected, short } from '../git/restore.ts';
+import { foldersOf } from '../git/worktree-paths.ts';
 import { globs, literalOf } from './globs.ts';
+import type { After } from './inspect-worktree.ts';
 
 export type Violation = {
   readonly rule: Rule;
@@ -32,57 +33,45 @@ export type Rule =
   | 'git_tampering'
   | 'on_prompt';
 
-export interface Conduct {
-  readonly changes: readonly Change[];
+export type Conduct = Pick<After, 'changes' | 'hidden' | 'moved' | 'tampered'> & {
   readonly before: HeadState;
   readonly after: HeadState;
-  /** New files that git ignores; a folder ends with a slash. */
-  readonly hidden: readonly string[];
-  /** Protected branches that were moved to commits made here. */
-  readonly moved: readonly string[];
-  /** Changed files and settings that control git. */
-  readonly tampered: readonly string[];
   /** Number of denied requests of the agent. */
   readonly denied: number;
-}
+};
 
-export interface HeadState {
-  readonly head: string | null;
-  readonly branch: string | null;
-}
+type HeadState = Pick<After, 'head' | 'branch'>;
+
+/** More are not part of a step's outputs. */
+export const VIOLATIONS_MAX = 200;
 
 export function checkPolicy(
   policy: Policy,
   conduct: Conduct,
   protectedBranches: readonly string[],
 ): readonly Violation[] {
-  const { allowedPaths, forbiddenPaths } = policy;
-  const paths: PathRules = {
-    isHeld: allowedPaths !== null || forbiddenPaths.length > 0,
-    isAllowed: allowedPaths === null ? () => true : allows(allowedPaths),
-    isForbidden: forbids(forbiddenPaths),
-  };
-  return [
-    // First, because only the first of many are kept, and what git was told to hide is not among the changes.
-    ...conduct.tampered.map((name) =>
-      violation('git_tampering', name, `${name} decides what git does, and was changed`),
-    ),
-    ...conduct.changes.flatMap((change) => violationsOf(policy, paths, change)),
-    ...conduct.hidden
-      .filter(
-        (path) => paths.isForbidden(path.replace(/\/$/, '')) || (path.endsWith('/') && paths.isForbidden(`${path}x`)),
-      )
-      .map((path) =>
-        violation('forbidden_paths', path, `${path} was made where git ignores it, and is a forbidden path`),
-      ),
-    ...conduct.moved.map((branch) =>
-      violation('protected_branch', null, `${branch} was moved to what was committed here, and is protected`),
-    ),
-    ...headViolations(policy, conduct, protectedBranches),
-    ...(policy.onPrompt === 'fail' && conduct.denied > 0
-      ? [violation('on_prompt', null, `it asked for what it may not do, and was denied it ${times(conduct.denied)}`)]
-      : []),
-  ];
+  const isAllowed = policy.allowedPaths === null ? () => true : allows(policy.allowedPaths);
+  const isForbidden = forbids(policy.forbiddenPaths);
+  const found: Violation[] = [];
+  // First, because only the first of many are kept, and what git was told to hide is not among the changes.
+  for (const name of conduct.tampered) {
+    found.push(violation('git_tampering', name, `${name} decides what git does, and was changed`));
+  }
+  for (const change of conduct.changes) found.push(...violationsOf(policy, { isAllowed, isForbidden }, change));
+  for (const path of conduct.hidden) {
+    if (!isForbidden(path.replace(/\/$/, '')) && !(path.endsWith('/') && isForbidden(`${path}x`))) continue;
+    found.push(violation('forbidden_paths', path, `${path} was made where git ignores it, and is a forbidden path`));
+  }
+  for (const branch of conduct.moved) {
+    const message = `${branch} was moved to what was committed here, and is protected`;
+    found.push(violation('protected_branch', null, message));
+  }
+  found.push(...headViolations(policy, conduct, protectedBranches));
+  if (policy.onPrompt === 'fail' && conduct.denied > 0) {
+    const times = conduct.denied === 1 ? 'once' : `${conduct.denied} times`;
+    found.push(violation('on_prompt', null, `it asked for what it may not do, and was denied it ${times}`));
+  }
+  return found;
 }
 
 /** Read-only, for evaluators. */
@@ -132,25 +121,18 @@ const DEEDS: Readonly<Record<Operation, string>> = {
   switch_branch: 'switch to another branch',
 };
 
-interface PathRules {
-  readonly isHeld: boolean;
-  readonly isAllowed: (path: string) => boolean;
-  readonly isForbidden: (path: string) => boolean;
-}
+type PathRules = Readonly<Record<'isAllowed' | 'isForbidden', (path: string) => boolean>>;
 
-function violationsOf(
-  policy: Policy,
-  { isHeld, isAllowed, isForbidden }: PathRules,
-  change: Change,
-): readonly Violation[] {
+function violationsOf(policy: Policy, { isAllowed, isForbidden }: PathRules, change: Change): readonly Violation[] {
   const { path, from } = change;
   const deed = from === null ? `${path} was ${change.status}` : `${from} was renamed to ${path}`;
   if (policy.access === 'read_only') {
     return [violation('read_only', path, `${deed}, and nothing was to be changed`)];
   }
   const paths = from === null ? [path] : [from, path];
+  const isLimited = policy.allowedPaths !== null || policy.forbiddenPaths.length > 0;
   return [
-    ...(isHeld && !change.isExact
+    ...(isLimited && !change.isExact
       ? [violation('allowed_paths', path, `${deed}, and its name is not text, so no policy can allow it`)]
       : []),
     ...paths
@@ -242,14 +224,6 @@ const PACKAGE_FILES: ReadonlySet<string> = new Set(
   renv.lock`.split(/\s+/),
 );
 const PACKAGE_PATTERNS = [/^requirements.*\.(?:txt|in)$/i, /\.(?:csproj|fsproj|vbproj|gemspec|cabal|podspec|nimble)$/i];
-
-function short(commit: string | null): string {
-  return commit?.slice(0, 12) ?? 'no commit';
-}
-
-function times(count: number): string {
-  return count === 1 ? 'once' : `${count} times`;
-}
 
 function violation(rule: Rule, path: string | null, message: string): Violation {
   return { rule, path, message };

@@ -1,4 +1,4 @@
-// The verdict on an agent's turn, by what the engine saw itself.
+// RUN_AGENT: the prompt of an agent's turn, and the verdict on it by what the engine saw itself.
 //
 // run-agent/1  A policy violation is a failure of kind `policy` and comes before all others, whatever the outcome of
 //              the turn and whatever the agent says.
@@ -6,28 +6,46 @@
 // run-agent/3  Agents may write to the folder of a visit's files. An agent that blocks it, by a link or by permissions,
 //              is judged nevertheless.
 
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { err, ok, type Result } from '../../base/errors.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
-import type { PolicyInspection } from '../../ir/conducted.ts';
-import { success } from '../../ir/effect.ts';
-import type { Outcome } from '../../ir/effect.ts';
-import type { Failure, FailureKind } from '../../ir/failure.ts';
-import { failure } from '../../ir/failure.ts';
-import { overBudget, recordTurn } from './agent-turn.ts';
-import { visitFolder } from './artifacts.ts';
-import type { Artifact } from './artifacts.ts';
-import { stepOf, valueOf } from './context.ts';
-import type { StepRecord, Task } from './context.ts';
-import { changeSummary, writtenSince } from './inspect-worktree.ts';
-import type { After, Before } from './inspect-worktree.ts';
-import { checkPolicy, policyRecord } from './policy-check.ts';
-import type { Violation } from './policy-check.ts';
+import { formatMoment } from '../../base/time.ts';
+import type { AgentRequest, Policy, PolicyInspection, PromptInspection, WorkLimits } from '../../ir/conductor.ts';
+import { type Outcome, success } from '../../ir/effect.ts';
+import { failure, type Failure, type FailureKind } from '../../ir/failure.ts';
+import { coerce, type Usage } from '../../ir/output.ts';
+import { ABSENT, isErrno, REFUSED } from '../../sys/errors.ts';
+import { makeFolder, readFileEnd } from '../../sys/files.ts';
+import { PROMPT } from '../agent/headless/turn-launcher.ts';
+import { answerText, failed, resolveText } from '../outputs.ts';
+import { readExit, stepFile } from '../step-folder.ts';
+import { copyNew, VisitFolder } from './artifacts.ts';
+import {
+  type ConductorContext,
+  done,
+  earlierVisits,
+  folderOf,
+  type OpenWorkspace,
+  outputOf,
+  stepOf,
+  type StepRecord,
+  type Task,
+  unrecorded,
+  withOutputs,
+} from './context.ts';
+import { readFileStart } from './entrypoint.ts';
+import { fillPrompt, inputValues } from './inputs.ts';
+import { type After, type Before, changeSummary, writtenSince } from './inspect-worktree.ts';
+import { checkPolicy, policyRecord, policyRules, type Violation, VIOLATIONS_MAX } from './policy-check.ts';
+import { sentence } from './workspace.ts';
 
 export function judgeTurn(task: Task, { agent, policy: { requested, effective } }: PolicyInspection): Outcome {
   const { context } = task;
   const turn = stepOf(task, 'turn');
-  const before = valueOf(task, stepOf(task, 'snapshot'), 'before') as Before | null;
-  const after = valueOf(task, stepOf(task, 'inspect'), 'after') as After | null;
+  const before = outputOf(task, 'snapshot', 'before') as Before | null;
+  const after = outputOf(task, 'inspect', 'after') as After | null;
   const violations = checkPolicy(effective, conductOf(turn, before, after), context.settings.protectedBranches);
   const policy = { requested: requested === null ? null : policyRecord(requested), effective: policyRecord(effective) };
   const summary = {
@@ -44,31 +62,25 @@ export function judgeTurn(task: Task, { agent, policy: { requested, effective } 
     ...(after === null ? {} : { changes: changeSummary(after.changes), head: after.head, tree: after.tree }),
     artifacts: recorded.artifacts,
   };
-  const fault = faultOf(
-    turn,
-    violations,
-    overBudget(turn.failure?.usage ?? turn.usage, agent.limits),
-    recorded.problem,
-  );
-  if (fault !== null) return { kind: 'failure', failure: { ...fault, outputs: { ...fault.outputs, ...seen } } };
+  const fault = faultOf(turn, violations, agent.limits, recorded.problem);
+  if (fault !== null) return withOutputs({ kind: 'failure', failure: fault }, seen);
   return success({ ...turn.outputs, ...seen, witness: null }, { route: 'completed', kept: turn.kept });
 }
 
-const VIOLATIONS_MAX = 200;
-
 /** Null if it completed within its limits. Its cost has already been counted. */
 function faultOf(
-  { failure: problem }: StepRecord,
+  { failure: problem, usage }: StepRecord,
   [first, ...more]: readonly Violation[],
-  spent: string | null,
-  unrecorded: string | null,
+  limits: WorkLimits,
+  unwritten: string | null,
 ): Failure | null {
-  const also = unrecorded === null ? '' : `; and ${unrecorded}`;
   if (first !== undefined) {
     const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    const also = unwritten === null ? '' : `; and ${unwritten}`;
     return failure('policy', `the policy was violated: ${first.message}${others}${also}`);
   }
-  if (unrecorded !== null) return failure('refused', unrecorded);
+  if (unwritten !== null) return failure('refused', unwritten);
+  const spent = overBudget(problem?.usage ?? usage, limits);
   const wasEnded = problem !== null && ENDED.has(problem.kind);
   if (spent !== null && !wasEnded) return failure('budget', `the budget is spent: ${spent}`);
   return problem === null ? null : { ...problem, usage: null };
@@ -80,39 +92,151 @@ const ENDED: ReadonlySet<FailureKind> = new Set(['stopped', 'timeout', 'idle', '
 function conductOf({ failure: problem, outputs }: StepRecord, before: Before | null, after: After | null) {
   const denied = problem === null ? outputs['denied'] : 0;
   const nowhere = { head: null, branch: null };
-  return {
-    changes: after?.changes ?? [],
-    before: before ?? nowhere,
-    after: after ?? nowhere,
-    hidden: after?.hidden ?? [],
-    moved: after?.moved ?? [],
-    tampered: after?.tampered ?? [],
-    denied: typeof denied === 'number' ? denied : 0,
-  };
+  const seen = after ?? { changes: [], hidden: [], moved: [], tampered: [], ...nowhere };
+  return { ...seen, before: before ?? nowhere, after: seen, denied: typeof denied === 'number' ? denied : 0 };
 }
 
-interface Recorded {
-  readonly artifacts: readonly Artifact[];
-  /** Why some files could not be stored: a clause. */
-  readonly problem: string | null;
-}
-
-function record(task: Task, turn: StepRecord, agent: PolicyInspection['agent'], summary: Json): Recorded {
+/** `problem`: why some files could not be stored, as a clause. */
+function record(task: Task, turn: StepRecord, agent: AgentRequest, summary: Json) {
   try {
-    const visit = visitFolder(task);
+    const visit = new VisitFolder(task);
     recordTurn(task, visit, turn, agent);
-    const inspected = stepOf(task, 'inspect');
-    const { patch = null } = inspected.outputs;
-    if (typeof patch === 'string')
-      visit.copy('workspace_diff', 'workspace.patch', task.context.run.files.localPath(patch));
-    else if (patch === null && inspected.outputs['after'] !== null)
-      visit.write('workspace_diff', 'workspace.patch', '');
-    const status = valueOf(task, inspected, 'status');
+    const { patch = null, after } = stepOf(task, 'inspect').outputs;
+    const { files } = task.context.run;
+    if (typeof patch === 'string') visit.copy('workspace_diff', 'workspace.patch', files.localPath(patch));
+    else if (patch === null && after !== null) visit.write('workspace_diff', 'workspace.patch', '');
+    const status = outputOf(task, 'inspect', 'status');
     if (status !== null) visit.writeJson('workspace_status', 'workspace_status.json', status);
     visit.writeJson('policy_summary', 'policy_summary.json', summary);
     return { artifacts: visit.artifacts, problem: null };
   } catch (error) {
-    if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-    return { artifacts: [], problem: `what it does cannot be recorded: ${error.message}` };
+    return { artifacts: [], problem: unrecorded(error) };
+  }
+}
+
+/** An agent's turn for a step: its prompt with all inputs, and the files that it leaves for people. */
+export async function fillAgentPrompt(task: Task, { agent, policy }: PromptInspection): Promise<Outcome> {
+  const { context } = task;
+  const opened = await context.workspace.open();
+  if (!opened.ok) return failed('refused', opened.error);
+  const prompt = await promptOf(task, agent, opened.value);
+  if (!prompt.ok) return failed('unresolved', prompt.error);
+  return done(task, { prompt: workPrompt(prompt.value, policy, context, opened.value) });
+}
+
+/** With all inputs. The error is a sentence. */
+export async function promptOf(task: Task, agent: AgentRequest, open: OpenWorkspace): Promise<Result<string, string>> {
+  const { context } = task;
+  const visit = new VisitFolder(task);
+  const values = await inputValues(agent.prompt, agent.inputs, {
+    runId: context.run.runId,
+    runDir: context.runDir,
+    worktree: open.folder,
+    step: task.step,
+    hints: agent.hints,
+    history: earlierVisits(task),
+    diff: () => diffOf(open, visit, stepFile(task.folder, DIFF)),
+    report: (report) => reportIn(context, report),
+    transcript: (transcript) => reading(join(context.runDir, transcript), (name) => readFileEnd(name, SHOWN_BYTES_MAX)),
+    kept: (name) => resolveText([{ file: name, quote: [] }], context.run.files),
+  });
+  return fillPrompt(agent.prompt, agent.inputs, values);
+}
+
+function workPrompt(prompt: string, policy: Policy, context: ConductorContext, { folder, git }: OpenWorkspace): string {
+  const rules = policyRules(policy, git === null ? [] : context.settings.protectedBranches);
+  return [
+    prompt.trimEnd(),
+    '',
+    '---',
+    '',
+    `Your working directory is ${folder}, ${git === null ? 'the folder of this run' : 'a git worktree of this run'}.`,
+    `Put harnesses, reports and notes into ${context.runDir} (also in the variable MEOW_RUN_DIR).`,
+    '',
+    ...(policy.text.trim() === '' ? [] : [policy.text.trim(), '']),
+    ...rules.map((rule) => `- ${rule}`),
+    '',
+  ].join('\n');
+}
+
+/** Reads JSON. `path` is relative to the run directory. */
+export function reportIn({ runDir }: ConductorContext, path: string): Result<Json, string> {
+  const file = join(runDir, path);
+  const text = reading(file, (name) => readFileStart(name, REPORT_BYTES_MAX));
+  const value = text.ok ? coerce(text.value, 'json') : text;
+  if (value.ok) return value;
+  const isCut = text.ok && statSync(file).size > REPORT_BYTES_MAX;
+  return err(`the harness report ${file} cannot be shown: ${isCut ? 'it has more than 1 MB' : value.error}`);
+}
+
+/** Why the turn exceeds its budget: a sentence; null if it does not or its cost is unknown. */
+export function overBudget(usage: Usage | null, { tokensMax, usdMax }: WorkLimits): string | null {
+  const { tokens = null, usd = null } = usage ?? {};
+  if (tokens !== null && tokensMax !== null && tokens > tokensMax) {
+    return `it used ${tokens} tokens, and may use ${tokensMax}`;
+  }
+  return usd !== null && usdMax !== null && usd > usdMax ? `it cost ${usd} USD, and may cost ${usdMax}` : null;
+}
+
+/** The text of the answer; the error is a sentence. */
+export function responseOf({ context }: Task, step: StepRecord): Result<string, string> {
+  return step.failure === null ? answerText(step, context.run.files) : err(step.failure.message);
+}
+
+/** Prompt, output, answer and details of the program. */
+export function recordTurn(task: Task, visit: VisitFolder, turn: StepRecord, agent: AgentRequest): void {
+  const folder = folderOf(task.context, turn);
+  visit.copyIfExists('runner_transcript', 'transcript.log', stepFile(folder, 'stdout'));
+  visit.copyIfExists('runner_transcript', 'stderr.log', stepFile(folder, 'stderr'));
+  visit.copyIfExists('runner_transcript', 'prompt.md', stepFile(folder, PROMPT));
+  const response = responseOf(task, turn);
+  if (response.ok) visit.write('runner_final_response', 'final_response.md', response.value);
+  const { adapter, model, prompt, inputs, limits } = agent;
+  const { failure, usage, session, outputs, startedAt, endedAt } = turn;
+  visit.writeJson('runner_metadata', 'runner_metadata.json', {
+    adapter,
+    model,
+    prompt: { id: prompt.id, version: prompt.version, path: prompt.path },
+    inputs,
+    attempt: turn.attempt,
+    session,
+    usage: failure?.usage ?? usage,
+    limits: { idle_ms: limits.idleMs, max_tokens: limits.tokensMax, max_cost_usd: limits.usdMax },
+    exit_code: readExit(folder),
+    denied: failure === null ? (outputs['denied'] ?? 0) : null,
+    error: failure === null ? null : { kind: failure.kind, message: failure.message },
+    started_at: startedAt === null ? null : formatMoment(startedAt),
+    ended_at: endedAt === null ? null : formatMoment(endedAt),
+  });
+}
+
+const SHOWN_BYTES_MAX = 200_000;
+const REPORT_BYTES_MAX = 1_000_000;
+
+/** Written where no agent can plant a link (artifacts/3), then linked beside the other files of the visit. */
+async function diffOf(
+  { git, start }: OpenWorkspace,
+  visit: VisitFolder,
+  file: string,
+): Promise<Result<string, string>> {
+  if (git === null) return err('the run works without git, so there is no diff');
+  makeFolder(dirname(file));
+  const written = await git.diff({ against: start, to: file });
+  if (!written.ok) return err(sentence(written.error));
+  const shown = visit.place(DIFF);
+  copyNew(file, shown);
+  const text = readFileStart(file, SHOWN_BYTES_MAX);
+  const isCut = statSync(file).size > SHOWN_BYTES_MAX;
+  return ok(isCut ? `${text}\n… (cut off here: the whole diff is in ${shown})\n` : text);
+}
+
+const DIFF = 'input_diff.patch';
+
+function reading(path: string, read: (path: string) => string): Result<string, string> {
+  try {
+    return ok(read(path));
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return err(`${path} cannot be read (${error.code})`);
+    throw error;
   }
 }

@@ -1,20 +1,19 @@
 // Witnesses: a command that the engine runs itself in the worktree before an outcome counts. The testimony records the
 // command, its result, the tree, and whether anybody changed what it depends on.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
-import type { Json, JsonMap } from '../../base/json.ts';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
+
+import { err, ok, type Result } from '../../base/errors.ts';
 import { formatDuration } from '../../base/time.ts';
-import type { Witness, WitnessInspection } from '../../ir/conducted.ts';
-import { success } from '../../ir/effect.ts';
-import type { Outcome } from '../../ir/effect.ts';
-import { visitFolder } from './artifacts.ts';
-import { failed, folderOf, stepOf, valueOf } from './context.ts';
-import type { StepRecord, Task } from './context.ts';
+import type { Witness, WitnessInspection } from '../../ir/conductor.ts';
+import { type Outcome, success } from '../../ir/effect.ts';
+import type { Outputs } from '../../ir/output.ts';
+import { ABSENT, tolerate } from '../../sys/errors.ts';
+import { readFileEnd } from '../../sys/files.ts';
+import { failed } from '../outputs.ts';
+import { stepFile } from '../step-folder.ts';
+import { VisitFolder } from './artifacts.ts';
+import { folderOf, stepOf, type StepRecord, type Task, valueOf } from './context.ts';
 import { globs } from './globs.ts';
 import type { After } from './inspect-worktree.ts';
 
@@ -42,74 +41,58 @@ export function judgeWitness(task: Task, { witness, of, run, inspect }: WitnessI
   const [claim, command, inspected] = [stepOf(task, of), stepOf(task, run), stepOf(task, inspect)];
   const { result: _, ...seen } = claim.outputs;
   if (inspected.failure !== null) return failed('refused', inspected.failure.message, { outputs: seen });
-  const after = valueOf(task, inspected, 'after') as After | null;
-  const heard = hear(task, witness, command, after);
-  const testimony = testimonyOf(witness, heard);
-  const artifacts = withReport(task, claim.outputs, testimony);
+  const after = valueOf(task.context, inspected, 'after') as After | null;
+  const { testimony, reasons } = examine(task, witness, command, after);
+  writeReport(task, claim.outputs, testimony);
   if (testimony.holds) {
-    const outputs = { ...claim.outputs, witness: testimony, ...artifacts };
-    return success(outputs, { route: 'completed', kept: claim.kept });
+    return success({ ...claim.outputs, witness: testimony }, { route: 'completed', kept: claim.kept });
   }
-  const message = `the witness does not bear it out: ${heard.reasons.join('; ')}`;
-  return failed('unproven', message, { outputs: { ...seen, witness: testimony, ...artifacts } });
+  const message = `the witness does not bear it out: ${reasons.join('; ')}`;
+  return failed('unproven', message, { outputs: { ...seen, witness: testimony } });
 }
 
 /** The report of a validation contains the testimony as well. */
-function withReport(task: Task, { artifacts: before, ...claim }: JsonMap, testimony: Testimony): JsonMap {
-  if (!Object.hasOwn(claim, 'validators')) return {};
+function writeReport(task: Task, claim: Outputs, testimony: Testimony): void {
+  const { validators, harness_report, report_summary, proposed_goldens } = claim;
+  if (validators === undefined) return;
   const outcome = testimony.holds ? 'completed' : 'error';
-  const { validators, harness_report, report_summary, proposed_goldens } = claim as Record<string, Json>;
   const report = { outcome, validators, harness_report, report_summary, proposed_goldens, witness: testimony };
-  visitFolder(task).writeJson('validation_report', 'validation_report.json', report);
-  return before === undefined ? {} : { artifacts: before };
+  new VisitFolder(task).writeJson('validation_report', 'validation_report.json', report);
 }
 
-interface Heard {
-  readonly code: number | null;
-  readonly matches: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly tree: string | null;
-  readonly touched: readonly string[];
-  /** Why it does not confirm the outcome: clauses. */
-  readonly reasons: readonly string[];
-}
-
-function hear({ context }: Task, witness: Witness, command: StepRecord, after: After | null): Heard {
+/** `reasons`: why it does not confirm the outcome, as clauses. */
+function examine({ context }: Task, witness: Witness, command: StepRecord, after: After | null) {
   const { expect, dependsOn } = witness;
-  const { path } = folderOf(context, command);
-  const [stdout, stderr] = [endOf(join(path, 'stdout')), endOf(join(path, 'stderr'))];
+  const { failure } = command;
+  const folder = folderOf(context, command);
+  const [stdout, stderr] = [endOf(stepFile(folder, 'stdout')), endOf(stepFile(folder, 'stderr'))];
   const paths = (after?.changes ?? []).flatMap(({ path: to, from }) => (from === null ? [to] : [to, from]));
   const touched = paths.filter(globs(dependsOn));
-  const { failure } = command;
   const code = failure === null ? 0 : failure.code;
   const found = expect.output === null ? ok(null) : countMatches(expect.output, `${stdout}\n${stderr}`);
   const matches = found.ok ? found.value : 0;
+  const tooLong = `it took longer than ${formatDuration(witness.timeoutMs ?? 0)}`;
   const reasons = [
     // A command with an exit code has run, whether or not it matched.
-    ...(failure === null || code !== null ? [] : [failure.kind === 'timeout' ? tooLong(witness) : failure.message]),
+    ...(failure === null || code !== null ? [] : [failure.kind === 'timeout' ? tooLong : failure.message]),
     ...(code === null || code === expect.exitCode ? [] : [`it exited with status ${code}, not ${expect.exitCode}`]),
     ...(found.ok ? [] : [found.error]),
     ...(found.ok && matches === 0 ? [`its output does not fit ${expect.output}`] : []),
     ...(touched.length === 0 ? [] : [`what it depends on was touched: ${touched.slice(0, NAMED_MAX).join(', ')}`]),
   ];
-  return { code, matches, stdout, stderr, tree: after?.tree ?? null, touched, reasons };
-}
-
-function testimonyOf({ command, expect, dependsOn }: Witness, heard: Heard): Testimony {
-  const { code, matches, stdout, stderr, tree, touched, reasons } = heard;
-  return {
-    command,
+  const testimony: Testimony = {
+    command: witness.command,
     expected_exit_code: expect.exitCode,
     exit_code: code,
     expected_output: expect.output,
     output_fits: matches === null ? null : matches > 0,
     counts: { stdout_lines: linesIn(stdout), stderr_lines: linesIn(stderr), matches },
-    tree,
+    tree: after?.tree ?? null,
     depends_on: dependsOn,
     touched: touched.slice(0, TOUCHED_MAX),
     holds: reasons.length === 0,
   };
+  return { testimony, reasons };
 }
 
 const NAMED_MAX = 5;
@@ -133,19 +116,9 @@ function countMatches(pattern: string, text: string): Result<number, string> {
 
 /** Bytes that are not text cannot match. */
 function endOf(path: string): string {
-  try {
-    const bytes = readFileSync(path);
-    return bytes.subarray(Math.max(0, bytes.length - OUTPUT_BYTES_MAX)).toString('utf8');
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return '';
-    throw error;
-  }
+  return tolerate(ABSENT, '', () => readFileEnd(path, OUTPUT_BYTES_MAX));
 }
 
 function linesIn(text: string): number {
   return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
-}
-
-function tooLong({ timeoutMs }: Witness): string {
-  return `it took longer than ${formatDuration(timeoutMs ?? 0)}`;
 }

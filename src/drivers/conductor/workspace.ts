@@ -2,14 +2,14 @@
 // first call creates it; later engines find the same, from the same commit. The snapshot `pre_run` holds the state
 // before the run.
 
-import { createHash } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { err, ok } from '../../base/result.ts';
-import type { Result } from '../../base/result.ts';
-import { answering } from '../git/git-error.ts';
-import type { GitProblem } from '../git/git-error.ts';
+
+import { err, ok, type Result } from '../../base/errors.ts';
+import { asResult, type GitProblem } from '../git/git.ts';
 import { readRunRecord, Repository } from '../git/repository.ts';
+import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
 import type { OpenWorkspace, Workspace } from './context.ts';
 
@@ -25,11 +25,13 @@ export interface WorkspaceRequest {
   readonly base?: string | null;
   /** Whether the run has worked in it before. */
   readonly hasWorked?: () => boolean;
+  /** The state before the run, by the journal; null if the journal does not have it. */
+  readonly start?: () => { readonly snapshot: Snapshot; readonly excludes: string } | null;
   /** `as-it-is`: the run changes nothing and needs no git. */
   readonly kind: 'worktree' | 'in-place' | 'as-it-is';
 }
 
-export const PRE_RUN = 'pre_run';
+const PRE_RUN = 'pre_run';
 
 export function workspaceFor(request: WorkspaceRequest): Workspace {
   let opened: Promise<Result<OpenWorkspace, string>> | null = null;
@@ -51,17 +53,19 @@ export function worktreePath(project: string, runId: string): string {
 
 async function open(request: WorkspaceRequest): Promise<Result<OpenWorkspace, string>> {
   const { project } = request;
-  if (request.kind === 'as-it-is') return ok({ folder: project, git: null });
+  if (request.kind === 'as-it-is') return ok({ folder: project, git: null, start: null });
   const repository = await Repository.open(project, request.environment);
   if (!repository.ok) return err(sentence(repository.error));
   const worktree = await worktreeIn(repository.value, request);
   if (!worktree.ok) return err(sentence(worktree.error));
   const git = worktree.value;
-  if (!(await hasSnapshot(git, PRE_RUN))) {
-    const taken = await git.snapshot(PRE_RUN);
-    if (!taken.ok) return err(sentence(taken.error));
-  }
-  return ok({ folder: git.path, git });
+  // Rules of the user's that an agent may change are those of the start.
+  const known = request.start?.() ?? null;
+  git.ignoring(known?.excludes ?? git.excludes());
+  const start = known?.snapshot ?? git.find(PRE_RUN);
+  if (start !== null) return ok({ folder: git.path, git, start });
+  const taken = await git.snapshot(PRE_RUN);
+  return taken.ok ? ok({ folder: git.path, git, start: taken.value }) : err(sentence(taken.error));
 }
 
 async function worktreeIn(
@@ -69,26 +73,25 @@ async function worktreeIn(
   { runId: run, project, runDir, kind, base: settled, hasWorked }: WorkspaceRequest,
 ): Promise<Result<Worktree, GitProblem>> {
   if (kind === 'in-place') return repository.inPlace({ run, runFolder: runDir });
-  const known = readRunRecord(repository.commonDir, run);
+  const known = readRunRecord(repository.info.commonDir, run);
   if (known === null && hasWorked?.() === true) {
     const message = `the worktree of run ${run} is gone, with what was done in it`;
     return err({ kind: 'gone', message, cure: 'it was removed, perhaps by meow gc: start another run' });
   }
   const base = known?.base ?? settled ?? repository.head;
   const path = worktreePath(project, run);
-  const ignored = await answering(() => makeIgnored(dirname(path)));
+  const ignored = await asResult(async () => hideFromGit(dirname(path), '*\n'));
   return ignored.ok ? repository.addWorktree({ run, path, base, runFolder: runDir }) : ignored;
 }
 
-/** Hides its content from the project's `git status`. */
-async function makeIgnored(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, '.gitignore'), '*\n');
-}
-
-async function hasSnapshot(git: Worktree, name: string): Promise<boolean> {
-  const same = await git.changes({ kind: 'snapshot', name }, name);
-  return same.ok || same.error.kind !== 'no-snapshot';
+/** Hides files of a folder from `git status`. Another run, which asks git about the same folder, finds them hidden at any moment. */
+export function hideFromGit(folder: string, ignored: string): void {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, '.gitignore');
+  if (statSync(file, { throwIfNoEntry: false })?.size) return;
+  const whole = `${file}.${randomUUID()}`;
+  writeFileSync(whole, ignored, { flag: 'wx' });
+  renameSync(whole, file);
 }
 
 /** Name of the snapshot before a visit: the visit's own if possible. */

@@ -1,46 +1,34 @@
 // Writes commits of working-tree contents with git's plumbing on private indexes. Neither the tree nor its index is touched.
 //
-// Files become blobs byte by byte (`hash-object --no-filters`). The tree of HEAD is read into an index of ours once for each
-// HEAD; each snapshot changes a copy of it (`update-index --index-info`, `write-tree`) and is committed by `commit-tree`.
+// Files become blobs byte by byte (`hash-object --no-filters`). A commit's tree is built in an empty index
+// (`update-index --index-info`, `write-tree`) and committed by `commit-tree`.
 
-import { copyFileSync, renameSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { mkdtemp, readlink, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
-import { makeFolder } from '../../sys/private-file.ts';
-import { failed } from './git.ts';
-import { GitError } from './git-error.ts';
-import { bytesOf, inside, quoted, textOf } from './names.ts';
-import { exists, folderOf, namesIn } from './worktree-paths.ts';
-import type { WorktreeInfo } from './worktree-paths.ts';
 
-/** A file, a symbolic link, or the commit of a repository within the tree. */
-export interface Content {
-  readonly name: string;
-  readonly mode: string;
-  /** Null: to be read from the working tree. */
-  readonly oid: string | null;
-}
+import { ABSENT, isErrno } from '../../sys/errors.ts';
+import { failed, GitError, LINK, REPOSITORY, withoutEnd } from './git.ts';
+import { changing, type Entries, type Entry } from './walk.ts';
+import {
+  algorithmOf,
+  bytesOf,
+  folderOf,
+  inside,
+  nameOf,
+  plumbing,
+  privateIndex,
+  quoted,
+  textOf,
+  type WorktreeInfo,
+} from './worktree-paths.ts';
 
-/** All differences to the tree of HEAD. */
-export interface TreeChange {
-  readonly removed: readonly string[];
-  readonly contents: readonly Content[];
-}
-
-/** All differences between HEAD and the working tree's index. */
-export interface StagedChange extends TreeChange {
-  /** A copy of that index. */
-  readonly index: string;
-  /** Names that it has several stages of. Their stages are among the contents, under names of their own. */
-  readonly unmerged: readonly string[];
-}
-
-export interface CommitRequest extends TreeChange {
+export interface CommitRequest {
+  readonly entries: Entries;
   /** Null if the branch has no commit yet. */
   readonly head: string | null;
-  /** Null if the working tree's index is like HEAD. */
-  readonly staged: StagedChange | null;
+  /** Entries of the working tree's index; null if it is like HEAD. Those with several stages have names of their own. */
+  readonly staged: Entries | null;
   /** Further parents, to keep them alive. */
   readonly keep: readonly string[];
   readonly message: string;
@@ -49,145 +37,157 @@ export interface CommitRequest extends TreeChange {
 export interface WrittenCommit {
   readonly commit: string;
   readonly tree: string;
-  /** Every content with its object id. */
-  readonly contents: readonly HashedContent[];
+  readonly entries: Entries;
 }
 
-export interface HashedContent extends Content {
-  readonly oid: string;
+/** `isStored`: whether the repository is known to have an object. */
+export async function writeCommit(
+  info: WorktreeInfo,
+  request: CommitRequest,
+  isStored: (oid: string) => boolean,
+): Promise<WrittenCommit> {
+  const { head, staged, keep, message } = request;
+  let entries = await store(info, request.entries, isStored);
+  let tree = await writeTree(info, entries, false);
+  if (tree === null) {
+    // An object known from an earlier snapshot may have been garbage-collected.
+    entries = await store(info, request.entries, () => false);
+    tree = await writeTree(info, entries, false);
+  }
+  if (tree === null) throw changing(info.path);
+  const parents = head === null ? [] : [head];
+  if (staged !== null) {
+    const index = (await writeTree(info, staged, true)) ?? tree;
+    parents.push(await commitTree(info, index, parents, `${message}: the index`));
+  }
+  return { commit: await commitTree(info, tree, [...parents, ...keep], message), tree, entries };
 }
 
-const REPOSITORY = '160000';
-const LINK = '120000';
+function commitTree(info: WorktreeInfo, tree: string, parents: readonly string[], message: string): Promise<string> {
+  return plumbing(info).line(['commit-tree', tree, ...parents.flatMap((parent) => ['-p', parent]), '-m', message]);
+}
 
-export class CommitWriter {
-  readonly #info: WorktreeInfo;
+/** Null if an object is missing. `mayMiss`: the index of an agent may name objects that do not exist. */
+async function writeTree(info: WorktreeInfo, entries: Entries, mayMiss: boolean): Promise<string | null> {
+  const index = privateIndex(info, 'snapshot.index');
+  await readIntoIndex(info, index, entries);
+  const answer = await plumbing(info).ask(['write-tree', ...(mayMiss ? ['--missing-ok'] : [])], { index });
+  await rm(index, { force: true });
+  return answer.status === 0 ? withoutEnd(answer.stdout) : null;
+}
 
-  constructor(info: WorktreeInfo) {
-    this.#info = info;
+/** Replaces the index by one with these entries. */
+export async function readIntoIndex(info: WorktreeInfo, index: string, entries: Entries): Promise<void> {
+  await rm(index, { force: true });
+  const input = [...entries].map(([name, { mode, oid }]) => bytesOf(`${mode} ${oid}\t${name}\0`));
+  await plumbing(info).run(['update-index', '-z', '--index-info'], { index, input });
+}
+
+/** Entries of a tree, as git reads them from its objects. */
+export async function entriesOfTree(info: WorktreeInfo, tree: string): Promise<Entries> {
+  return readEntries(await plumbing(info).run([...TREE_ARGS, tree]));
+}
+
+const TREE_ARGS = ['ls-tree', '-r', '-z', '--full-tree'];
+
+function readEntries(output: Buffer): Entries {
+  const entries = new Map<string, Entry>();
+  for (const line of output.toString('latin1').split('\0')) {
+    const tab = line.indexOf('\t');
+    const [mode = '', , oid = ''] = line.slice(0, tab).split(' ');
+    if (tab !== -1) entries.set(line.slice(tab + 1), { mode, oid });
   }
+  return entries;
+}
 
-  async write(request: CommitRequest): Promise<WrittenCommit> {
-    const { head, removed, staged, message } = request;
-    makeFolder(folderOf(this.#info));
-    let contents = await this.#hash(request.contents);
-    let tree = await this.#tree(await this.#baseIndex(head), { removed, contents });
-    if (tree.status !== 0) {
-      // An object known from an earlier snapshot may have been garbage-collected.
-      contents = await this.#hash(
-        request.contents.map((content) => (content.mode === REPOSITORY ? content : { ...content, oid: null })),
-      );
-      tree = await this.#tree(await this.#baseIndex(head), { removed, contents });
-      if (tree.status !== 0) throw failed(['write-tree'], tree);
-    }
-    const parents = head === null ? [] : [head];
-    if (staged !== null) {
-      const stages = staged.unmerged.length > 0 ? staged.contents : [];
-      const index = await this.#tree(staged.index, { removed: staged.unmerged, contents: stages });
-      if (index.status !== 0) throw failed(['write-tree'], index);
-      parents.push(await this.#commit(oidIn(index.stdout), parents, `${message}: the index`));
-    }
-    const oid = oidIn(tree.stdout);
-    return { commit: await this.#commit(oid, [...parents, ...request.keep], message), tree: oid, contents };
+/** The same for a tree of ours: its id must be that of its contents, since git does not compare them. */
+export async function trustedEntries(info: WorktreeInfo, tree: string): Promise<Entries> {
+  const args = [...TREE_ARGS, tree];
+  const answer = await plumbing(info).ask(args);
+  if (answer.status !== 0) {
+    const message = `the repository has lost the tree of a snapshot (${failed(args, answer).message})`;
+    throw new GitError(
+      'no-snapshot',
+      message,
+      '`meow gc` has removed it, or somebody by hand; commits are on the branch',
+    );
   }
+  const entries = readEntries(answer.stdout);
+  if (treeId(entries, algorithmOf(info)) === tree) return entries;
+  const message = `the object ${tree} of a snapshot does not have the contents that its name says`;
+  throw new GitError('no-snapshot', message, 'it was forged, or the disk is damaged: run git fsck');
+}
 
-  #commit(tree: string, parents: readonly string[], message: string): Promise<string> {
-    const args = ['commit-tree', tree, ...parents.flatMap((parent) => ['-p', parent]), '-m', message];
-    return this.#info.git.line(args, { cwd: this.#info.path });
-  }
-
-  /** Answer of `write-tree`, which fails if an object is missing. */
-  async #tree(base: string | null, { removed, contents }: TreeChange) {
-    const { git, path: cwd, oidBytes } = this.#info;
-    const index = join(folderOf(this.#info), 'snapshot.index');
-    await breakLock(index);
-    if (base === null) await rm(index, { force: true });
-    else copyFileSync(base, index);
-    const nothing = '0'.repeat(oidBytes * 2);
-    const input = [
-      ...removed.map((name) => bytesOf(`0 ${nothing}\t${name}\0`)),
-      ...contents.map(({ mode, oid, name }) => bytesOf(`${mode} ${oid ?? nothing}\t${name}\0`)),
-    ];
-    if (input.length > 0) await git.run(['update-index', '-z', '--index-info'], { cwd, index, input });
-    return git.ask(['write-tree'], { cwd, index });
-  }
-
-  /** Index of HEAD's tree, under a name that says which; null for an empty index. */
-  async #baseIndex(head: string | null): Promise<string | null> {
-    if (head === null) return null;
-    const { git, path: cwd } = this.#info;
-    const folder = folderOf(this.#info);
-    const base = `base-${head}.index`;
-    const earlier = namesIn(folder).filter((name) => /^base-[0-9a-f]+\.index$/.test(name));
-    if (earlier.includes(base)) return join(folder, base);
-    const index = join(folder, 'base.index');
-    await breakLock(index);
-    // From one HEAD to another, git reads only what differs.
-    const [last] = earlier;
-    if (last !== undefined) renameSync(join(folder, last), index);
-    await git.run(['read-tree', ...(last === undefined ? [] : ['-m', '-i']), head], { cwd, index });
-    renameSync(index, join(folder, base));
-    return join(folder, base);
-  }
-
-  async #hash(contents: readonly Content[]): Promise<readonly HashedContent[]> {
-    const unread = contents.filter(({ oid }) => oid === null);
-    const targets = unread.some(({ mode }) => mode === LINK)
-      ? await mkdtemp(join(folderOf(this.#info), 'links-'))
-      : null;
-    try {
-      const paths: string[] = [];
-      for (const [at, { name, mode }] of unread.entries()) {
-        paths.push(mode === LINK && targets !== null ? await this.#linkTarget(name, join(targets, `${at}`)) : name);
+/** Id of the tree with these entries. */
+export function treeId(entries: Entries, algorithm: 'sha1' | 'sha256'): string {
+  const root: Folder = new Map();
+  for (const [name, entry] of entries) {
+    const parts = name.split('/');
+    const last = parts.pop() ?? '';
+    let folder = root;
+    for (const part of parts) {
+      let next = folder.get(part);
+      if (!(next instanceof Map)) {
+        next = new Map();
+        folder.set(part, next);
       }
-      const oids = (await this.#hashFiles(paths)).values();
-      return contents.map((content) => ({ ...content, oid: content.oid ?? oids.next().value ?? '' }));
-    } finally {
-      if (targets !== null) await rm(targets, { recursive: true, force: true });
+      folder = next;
     }
+    folder.set(last, entry);
   }
+  return idOf(root, algorithm);
+}
 
-  async #hashFiles(paths: readonly string[]): Promise<readonly string[]> {
-    if (paths.length === 0) return [];
-    const args = ['hash-object', '-w', '--no-filters', '--stdin-paths'];
-    const input = paths.map((path) => `${quoted(path)}\n`);
-    const answer = await this.#info.git.ask(args, { cwd: this.#info.path, input });
-    if (answer.status === 0) return answer.stdout.toString('latin1').trimEnd().split('\n');
-    throw unreadable(answer.stderr) ?? failed(args, answer);
-  }
+type Folder = Map<string, Folder | Entry>;
 
-  /** Writes the target of a link to a file, since git would follow the link. Returns that file. */
-  async #linkTarget(name: string, file: string): Promise<string> {
-    try {
-      await writeFile(file, await readlink(inside(this.#info.path, name), { encoding: 'buffer' }));
-      return Buffer.from(file).toString('latin1');
-    } catch (error) {
-      if (isErrno(error, ...ABSENT, 'EINVAL')) throw changing(textOf(name));
-      throw error;
+function idOf(folder: Folder, algorithm: 'sha1' | 'sha256'): string {
+  // Git compares folders as if their names ended with a slash.
+  const sorted = [...folder].map(([name, child]) => ({ name, child, key: child instanceof Map ? `${name}/` : name }));
+  sorted.sort((one, other) => (one.key < other.key ? -1 : 1));
+  const lines = sorted.flatMap(({ name, child }) => {
+    const [mode, oid] = child instanceof Map ? ['40000', idOf(child, algorithm)] : [child.mode, child.oid];
+    return [bytesOf(`${mode} ${name}\0`), Buffer.from(oid, 'hex')];
+  });
+  const bytes = Buffer.concat(lines);
+  return createHash(algorithm).update(`tree ${bytes.length}\0`).update(bytes).digest('hex');
+}
+
+/** Entries with the ids of objects that the repository has. */
+async function store(info: WorktreeInfo, entries: Entries, isStored: (oid: string) => boolean): Promise<Entries> {
+  const missing = [...entries].filter(([, { mode, oid }]) => mode !== REPOSITORY && !isStored(oid));
+  if (missing.length === 0) return entries;
+  const targets = missing.some(([, { mode }]) => mode === LINK) ? await mkdtemp(join(folderOf(info), 'links-')) : null;
+  try {
+    const paths: string[] = [];
+    for (const [at, [name, { mode }]] of missing.entries()) {
+      const isLink = mode === LINK && targets !== null;
+      paths.push(
+        isLink ? await linkTarget(info, name, join(targets, `${at}`)) : inside(info.path, name).toString('latin1'),
+      );
     }
+    const oids = await storeFiles(info, paths);
+    const stored = missing.map(([name, entry], at) => [name, { ...entry, oid: oids[at] ?? entry.oid }] as const);
+    return new Map([...entries, ...stored]);
+  } finally {
+    if (targets !== null) await rm(targets, { recursive: true, force: true });
   }
 }
 
-/** A git that was killed leaves its lock. Nobody else uses these indexes. */
-async function breakLock(index: string): Promise<void> {
-  if (exists(`${index}.lock`)) await rm(`${index}.lock`, { force: true });
+async function storeFiles(info: WorktreeInfo, paths: readonly string[]): Promise<readonly string[]> {
+  const args = ['hash-object', '-w', '--no-filters', '--stdin-paths'];
+  const answer = await plumbing(info).ask(args, { input: paths.map((path) => `${quoted(path)}\n`) });
+  if (answer.status === 0) return withoutEnd(answer.stdout).split('\n');
+  const [, name] = /could not open '([^\n]*)' for reading: (?:No such file|Not a directory)/.exec(answer.stderr) ?? [];
+  throw name === undefined ? failed(args, answer) : changing(name);
 }
 
-function oidIn(output: Buffer): string {
-  return output.toString('latin1').trim();
-}
-
-function unreadable(stderr: string): GitError | null {
-  const [, name, reason] = /could not open '([^\n]*)' for reading: ([^\n]*)/.exec(stderr) ?? [];
-  if (name === undefined || reason === undefined) return null;
-  if (/^(?:No such file|Not a directory)/.test(reason)) return changing(name);
-  return new GitError('refused', `${name} cannot be read (${reason})`, 'make it readable, or let git ignore it');
-}
-
-function changing(name: string): GitError {
-  return new GitError(
-    'refused',
-    `${name} was changed while it was read`,
-    'stop whatever still works in the tree, and try again',
-  );
+/** Writes the target of a link to a file, since git would follow the link. Returns that file. */
+async function linkTarget(info: WorktreeInfo, name: string, file: string): Promise<string> {
+  try {
+    await writeFile(file, await readlink(inside(info.path, name), { encoding: 'buffer' }));
+    return nameOf(file);
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, 'EINVAL')) throw changing(textOf(name));
+    throw error;
+  }
 }

@@ -1,13 +1,15 @@
 // Differences of a working tree, as a list and as a patch.
 
 import { open, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { bytesOf, nameOf, textOf } from './names.ts';
-import { entryAt, folderOf } from './worktree-paths.ts';
-import type { WorktreeInfo } from './worktree-paths.ts';
-import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
 
-export interface Change {
+import { readIntoIndex } from './commit-writer.ts';
+import { REPOSITORY } from './git.ts';
+import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
+import type { Entries } from './walk.ts';
+import { nameOf, plumbing, privateIndex, textOf, type WorktreeInfo } from './worktree-paths.ts';
+
+/** Part of a step's outputs. */
+export type Change = {
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed' | 'typechange';
   /** Present path, or the path before it was deleted. */
   readonly path: string;
@@ -18,20 +20,43 @@ export interface Change {
   /** Modes as git writes them; `000000` for none. */
   readonly modeBefore: string;
   readonly modeAfter: string;
-}
+};
 
 const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '-M'];
 
-/** Between a commit or a snapshot and a snapshot. A repository within the tree is one entry. */
+type Contents = Pick<SnapshotRecord, 'tree' | 'repositories' | 'special'>;
+type Tree = Pick<SnapshotRecord, 'tree'>;
+type Listed = { readonly entries: Entries };
+
+/** From one snapshot to another. A repository within the tree is one entry more. */
 export async function changesBetween(
   info: WorktreeInfo,
-  from: Pick<SnapshotRecord, 'tree' | 'repositories'>,
-  to: Pick<SnapshotRecord, 'tree' | 'repositories'>,
+  from: Contents,
+  to: Contents & Listed,
 ): Promise<readonly Change[]> {
   const inner = innerChanges(from.repositories, to.repositories);
-  if (from.tree === to.tree) return inner;
-  const args = ['diff-tree', '-r', '-z', ...PLAIN, from.tree, to.tree];
-  return [...readChanges(await info.git.run(args, { cwd: info.path })), ...inner];
+  const special = specialChanges(from.special, to.special);
+  const files = from.tree === to.tree ? [] : readChanges(await diffOf(info, from, to, ['--raw', '-z']));
+  // A file that was replaced by a pipe, or a pipe by a file, is one change.
+  const present = new Set(special.map(({ path }) => path));
+  const replaced = new Set(files.filter(({ path }) => present.has(path)).map(({ path }) => path));
+  return [
+    ...files.map((change) => (replaced.has(change.path) ? { ...change, status: 'typechange' as const } : change)),
+    ...special.filter(({ path }) => !replaced.has(path)),
+    ...inner,
+  ];
+}
+
+/** Compares entries that were read in the working tree, not a tree that git reads from objects. */
+async function diffOf(info: WorktreeInfo, from: Tree, to: Listed, format: readonly string[], output?: number) {
+  const index = privateIndex(info, 'diff.index');
+  try {
+    await readIntoIndex(info, index, to.entries);
+    const call = output === undefined ? { index } : { index, output };
+    return await plumbing(info).run(['diff-index', '--cached', ...format, ...PLAIN, from.tree], call);
+  } finally {
+    await rm(index, { force: true });
+  }
 }
 
 function readChanges(output: Buffer): readonly Change[] {
@@ -42,18 +67,15 @@ function readChanges(output: Buffer): readonly Change[] {
     if (modeBefore === undefined || modeAfter === undefined) continue;
     const first = fields.next().value ?? '';
     const isRenamed = letter === 'R' || letter === 'C';
-    const name = isRenamed ? (fields.next().value ?? '') : first;
-    const from = isRenamed ? first : null;
-    changes.push({
-      status: STATUSES[letter ?? ''] ?? 'modified',
-      path: textOf(name),
-      from: from === null ? null : textOf(from),
-      isExact: [name, from ?? name].every((each) => nameOf(textOf(each)) === each),
-      modeBefore,
-      modeAfter,
-    });
+    const [from, name] = isRenamed ? [first, fields.next().value ?? ''] : [null, first];
+    changes.push({ status: STATUSES[letter ?? ''] ?? 'modified', ...pathsOf(name, from), modeBefore, modeAfter });
   }
   return changes;
+}
+
+function pathsOf(name: string, from: string | null): Pick<Change, 'path' | 'from' | 'isExact'> {
+  const isExact = [name, from ?? name].every((each) => nameOf(textOf(each)) === each);
+  return { path: textOf(name), from: from === null ? null : textOf(from), isExact };
 }
 
 const STATUSES: Readonly<Record<string, Change['status']>> = {
@@ -69,11 +91,9 @@ function innerChanges(from: readonly InnerRepository[], to: readonly InnerReposi
   const after = new Map(to.map((one) => [one.name, one]));
   const change = (name: string, status: Change['status']): Change => ({
     status,
-    path: textOf(name),
-    from: null,
-    isExact: nameOf(textOf(name)) === name,
-    modeBefore: status === 'added' ? '000000' : '160000',
-    modeAfter: status === 'deleted' ? '000000' : '160000',
+    ...pathsOf(name, null),
+    modeBefore: status === 'added' ? '000000' : REPOSITORY,
+    modeAfter: status === 'deleted' ? '000000' : REPOSITORY,
   });
   return [
     ...to.flatMap(({ name, head }) => {
@@ -85,32 +105,30 @@ function innerChanges(from: readonly InnerRepository[], to: readonly InnerReposi
   ];
 }
 
-/**
- * `of`: a snapshot of the present tree. Contents are as git would commit them, so that line ends and filters do not show as
- * changes. Binary files are complete. The file gets its name when it is complete.
- */
-export async function writeDiff(
-  info: WorktreeInfo,
-  request: { readonly against: string; readonly of: SnapshotRecord; readonly file: string },
-): Promise<void> {
-  const { against, of, file } = request;
-  const { git, path: cwd } = info;
-  const index = join(folderOf(info), 'diff.index');
-  await rm(`${index}.lock`, { force: true });
+function specialChanges(from: readonly string[], to: readonly string[]): readonly Change[] {
+  const change = (name: string, status: 'added' | 'deleted'): Change => ({
+    status,
+    ...pathsOf(name, null),
+    modeBefore: status === 'added' ? '000000' : SPECIAL,
+    modeAfter: status === 'added' ? SPECIAL : '000000',
+  });
+  const [before, after] = [new Set(from), new Set(to)];
+  return [
+    ...to.flatMap((name) => (before.has(name) ? [] : [change(name, 'added')])),
+    ...from.flatMap((name) => (after.has(name) ? [] : [change(name, 'deleted')])),
+  ];
+}
+
+/** No mode of git: a pipe, a socket or a device. */
+const SPECIAL = '010000';
+
+/** Writes a patch from one snapshot to another. Binary files are complete. The file gets its name when it is complete. */
+export async function writeDiff(info: WorktreeInfo, from: Tree, to: Listed, file: string): Promise<void> {
   const output = await open(`${file}.new`, 'w', 0o600);
   try {
-    await git.run(['read-tree', of.tree], { cwd, index });
-    const names: Buffer[] = [];
-    for (const name of of.own) {
-      const found = entryAt(cwd, name);
-      if (found !== null && found !== 'folder' && found.mode.startsWith('100')) names.push(bytesOf(`${name}\0`));
-    }
-    if (names.length > 0) await git.run(['update-index', '-z', '--stdin'], { cwd, index, input: names });
-    const args = ['diff-index', '--cached', '-p', '--binary', ...PLAIN, against];
-    await git.run(args, { cwd, index, output: output.fd });
+    await diffOf(info, from, to, ['-p', '--binary'], output.fd);
     await rename(`${file}.new`, file);
   } finally {
     await output.close();
-    await rm(index, { force: true });
   }
 }

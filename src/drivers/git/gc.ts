@@ -1,40 +1,31 @@
-// Finds what runs have left in a repository, and removes it by the rules of gc-plan.ts. Each removal checks again before it acts,
-// and can be repeated.
+// Finds what runs have left in a repository, and removes it by the rules below. Each removal checks again before it acts, and can be
+// repeated.
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Result } from '../../base/result.ts';
-import { planGc } from './gc-plan.ts';
-import type { GcQuestion, GcVerdict, RunRemains } from './gc-plan.ts';
-import { withoutEnd } from './git.ts';
-import { LEASE_FILE, leaseHolder } from './lease.ts';
-import { LISTING_ARGS, readListing } from './listing.ts';
-import { textOf } from './names.ts';
+
+import type { Result } from '../../base/errors.ts';
+import { asResult, GitError, type GitProblem } from './git.ts';
+import { changedPaths, LISTING_ARGS, readListing } from './listing.ts';
+import { branchOf, readRunRecord, type Repository } from './repository.ts';
 import { exists, isRunName, namesIn, runFolder } from './worktree-paths.ts';
-import { answering, GitError } from './git-error.ts';
-import type { GitProblem } from './git-error.ts';
-import { branchOf, readRunRecord } from './repository.ts';
-import type { Repository } from './repository.ts';
+import { LEASE_FILE, leaseHolder } from './worktree.ts';
 
 /** Remains of all runs, sorted by id. */
 export function findRemains(repository: Repository): Promise<Result<readonly RunRemains[], GitProblem>> {
-  return answering(async () => {
-    const refs = await refsOf(repository);
-    const trees = await worktreesOf(repository);
+  return asResult(async () => {
+    const { commonDir, gitDir } = repository.info;
+    const found = await findAll(repository);
     const prefix = `refs/heads/${branchOf('')}`;
     const runs = new Set([
-      ...namesIn(join(repository.commonDir, 'meow')),
+      ...namesIn(join(commonDir, 'meow')),
       // A run that was killed before it wrote anything else.
-      ...[leaseHolder(repository.gitDir)].filter((run) => run !== null),
-      ...refs.flatMap((ref) => /^refs\/meow\/([^/]+)\//.exec(ref)?.[1] ?? []),
-      ...refs.filter((ref) => ref.startsWith(prefix)).map((ref) => ref.slice(prefix.length)),
+      ...[leaseHolder(gitDir)].filter((run) => run !== null),
+      ...found.refs.flatMap((ref) => /^refs\/meow\/([^/]+)\//.exec(ref)?.[1] ?? []),
+      ...found.refs.filter((ref) => ref.startsWith(prefix)).map((ref) => ref.slice(prefix.length)),
     ]);
-    return Promise.all(
-      [...runs]
-        .filter(isRunName)
-        .sort()
-        .map((run) => remainsOf(repository, run, refs, trees)),
-    );
+    const names = [...runs].filter(isRunName).sort();
+    return Promise.all(names.map((run) => remainsOf(repository, run, found)));
   });
 }
 
@@ -44,11 +35,11 @@ export function removeRemains(
   run: string,
   question: GcQuestion,
 ): Promise<Result<GcVerdict, GitProblem>> {
-  return answering(async () => {
-    const { git, commonDir: cwd, gitDir } = repository;
-    const remains = await remainsOf(repository, run, await refsOf(repository), await worktreesOf(repository));
-    const [verdict] = planGc([remains], question);
-    if (verdict?.isRemoved !== true) return verdict ?? { run, isRemoved: false, reasons: [] };
+  return asResult(async () => {
+    const { git, commonDir: cwd, gitDir } = repository.info;
+    const remains = await remainsOf(repository, run, await findAll(repository));
+    const verdict = judge(remains, question);
+    if (!verdict.isRemoved) return verdict;
     const { worktree, branch, refs } = remains;
     if (worktree !== null) {
       if (worktree.isLocked) {
@@ -62,61 +53,104 @@ export function removeRemains(
       await git.run(['update-ref', '--stdin'], { cwd, input: refs.map((ref) => `delete ${ref}\n`) });
     }
     if (leaseHolder(gitDir) === run) await rm(join(gitDir, LEASE_FILE), { force: true });
-    await rm(runFolder(repository.commonDir, run), { recursive: true, force: true });
+    await rm(runFolder(cwd, run), { recursive: true, force: true });
     return verdict;
   });
 }
 
-interface ListedTree {
-  readonly path: string;
-  readonly isLocked: boolean;
+/** Refs and worktrees of all runs. */
+interface Found {
+  readonly refs: readonly string[];
+  readonly trees: readonly { readonly path: string; readonly isLocked: boolean }[];
 }
 
-async function worktreesOf({ git, commonDir: cwd }: Repository): Promise<readonly ListedTree[]> {
+async function findAll({ info: { git, commonDir: cwd } }: Repository): Promise<Found> {
+  const args = ['for-each-ref', '--format=%(refname)', 'refs/meow/', `refs/heads/${branchOf('*')}`];
+  const refs = (await git.line(args, { cwd })).split('\n').filter((ref) => ref !== '');
   const output = (await git.run(['worktree', 'list', '--porcelain'], { cwd })).toString('utf8');
-  return output.split('\n\n').map((text) => ({
+  const trees = output.split('\n\n').map((text) => ({
     path: /^worktree ([\s\S]*?)(?:\nHEAD |\nbare$|$)/.exec(text)?.[1] ?? '',
     isLocked: /\nlocked(?: |$)/.test(text),
   }));
+  return { refs, trees };
 }
 
-async function refsOf({ git, commonDir: cwd }: Repository): Promise<readonly string[]> {
-  const args = ['for-each-ref', '--format=%(refname)', 'refs/meow/', `refs/heads/${branchOf('*')}`];
-  return withoutEnd(await git.run(args, { cwd }))
-    .split('\n')
-    .filter((ref) => ref !== '');
-}
-
-async function remainsOf(
-  repository: Repository,
-  run: string,
-  allRefs: readonly string[],
-  trees: readonly ListedTree[],
-): Promise<RunRemains> {
-  const { git, commonDir } = repository;
-  const record = readRunRecord(commonDir, run);
-  const branch = allRefs.includes(`refs/heads/${branchOf(run)}`) ? branchOf(run) : null;
-  const tree = record?.kind === 'worktree' ? trees.find(({ path }) => path === record.path) : undefined;
+async function remainsOf({ info }: Repository, run: string, found: Found): Promise<RunRemains> {
+  const { git, commonDir: cwd } = info;
+  const record = readRunRecord(cwd, run);
+  const branch = found.refs.includes(`refs/heads/${branchOf(run)}`) ? branchOf(run) : null;
+  const tree = record?.kind === 'worktree' ? found.trees.find(({ path }) => path === record.path) : undefined;
   const tips: string[] = branch === null ? [] : [`refs/heads/${branch}`];
   let worktree: RunRemains['worktree'] = null;
   if (tree !== undefined) {
     const isThere = exists(join(tree.path, '.git'));
     const listing = isThere ? readListing(await git.run(LISTING_ARGS, { cwd: tree.path })) : null;
-    if (listing?.head !== undefined && listing.head !== null) tips.push(listing.head);
-    const names =
-      listing === null ? [] : [...listing.changed.map(({ name }) => name), ...listing.untracked, ...listing.nested];
-    worktree = { path: tree.path, isLocked: tree.isLocked, isThere, changed: [...new Set(names)].map(textOf) };
+    if (listing?.head) tips.push(listing.head);
+    worktree = { ...tree, changed: listing === null ? [] : changedPaths(listing) };
   }
   // The base commit is not the run's own, even if no branch has it any more.
-  const others = [
-    ...(record === null ? [] : [record.base]),
-    `--exclude=${branchOf(run)}`,
-    '--branches',
-    '--tags',
-    '--remotes',
-  ];
-  const ownCommits =
-    tips.length === 0 ? '0' : await git.line(['rev-list', '--count', ...tips, '--not', ...others], { cwd: commonDir });
-  const refs = allRefs.filter((ref) => ref.startsWith(`refs/meow/${run}/`));
+  const base = record === null ? [] : [record.base];
+  const others = ['--not', ...base, `--exclude=${branchOf(run)}`, '--branches', '--tags', '--remotes'];
+  const ownCommits = tips.length === 0 ? '0' : await git.line(['rev-list', '--count', ...tips, ...others], { cwd });
+  const refs = found.refs.filter((ref) => ref.startsWith(`refs/meow/${run}/`));
   return { run, worktree, branch, ownCommits: Number(ownCommits), refs };
+}
+
+// Decides which worktrees, branches and refs of runs may be removed. Pure.
+//
+// gc/1  Nothing of a live run is removed, even if forced.
+// gc/2  A worktree with uncommitted changes, or with commits that no other branch or tag has, is kept, and so is everything of
+//       an unknown run, unless the removal of that run is forced.
+// gc/3  Every reason for keeping something is reported.
+//
+// Snapshots and undone changes belong to the run, and are removed with it.
+
+export interface RunRemains {
+  readonly run: string;
+  readonly worktree: {
+    readonly path: string;
+    /** Locked by `git worktree lock`. */
+    readonly isLocked: boolean;
+    /** Paths with uncommitted changes. */
+    readonly changed: readonly string[];
+  } | null;
+  readonly branch: string | null;
+  /** Commits of its branch and of its worktree that no other branch or tag has. */
+  readonly ownCommits: number;
+  /** Refs other than the branch. */
+  readonly refs: readonly string[];
+}
+
+export interface GcQuestion {
+  readonly standing: (run: string) => 'live' | 'ended' | 'unknown';
+  readonly isForced: (run: string) => boolean;
+}
+
+export interface GcVerdict {
+  readonly run: string;
+  readonly isRemoved: boolean;
+  /** Sentences: why it is kept, or would be if it were not forced. */
+  readonly reasons: readonly string[];
+}
+
+export function planGc(remains: readonly RunRemains[], question: GcQuestion): readonly GcVerdict[] {
+  return remains.map((one) => judge(one, question));
+}
+
+function judge({ run, worktree, branch, ownCommits }: RunRemains, question: GcQuestion): GcVerdict {
+  const standing = question.standing(run);
+  if (standing === 'live') return { run, isRemoved: false, reasons: [`the run ${run} has not ended`] };
+  const reasons: string[] = [];
+  if (standing === 'unknown') reasons.push(`the run ${run} is unknown here`);
+  const [first, ...others] = worktree?.changed ?? [];
+  if (first !== undefined) {
+    const more = others.length > 0 ? ` and ${others.length} more` : '';
+    reasons.push(`${worktree?.path} has uncommitted changes: ${first}${more}`);
+  }
+  if (worktree?.isLocked === true) reasons.push(`${worktree.path} is locked (git worktree unlock)`);
+  if (ownCommits > 0) {
+    const commits = ownCommits === 1 ? '1 commit' : `${ownCommits} commits`;
+    reasons.push(`${branch ?? worktree?.path ?? run} has ${commits} that no other branch or tag has`);
+  }
+  return { run, isRemoved: reasons.length === 0 || question.isForced(run), reasons };
 }

@@ -1,23 +1,36 @@
 // Runs git, shielded from the user's environment and configuration.
 //
-//   - Git's environment variables are dropped, except those that locate configuration: others would select another repository
-//     or another index. Messages are in English. Replaced objects (`git replace`) are not followed.
-//   - No hooks, file system monitor, signing, automatic garbage collection, pager or prompts. Settings that decide about the
-//     contents of files (line ends, filters) stay.
+// There are three ways to run it:
+//
+//   - As the user, to find a repository and to create a worktree: the user's configuration applies, with its filters.
+//   - `inTree`: refs and worktrees of a run's repository. Configuration of the user and the system does not apply.
+//   - `plumbing`: objects and private indexes. No configuration, attributes or files of the repository apply except its
+//     objects: a git folder of our own, and an empty working tree.
+//
+// In all of them:
+//
+//   - Git's environment variables are dropped: they would select another repository or another index. Messages are in
+//     English. Replaced objects (`git replace`) are not followed.
+//   - No hooks, file system monitor, signing, automatic garbage collection, pager or prompts.
 //   - Git writes only what a command is for: it does not refresh an index in passing.
 //   - Output is bytes.
 //   - Runs that start at the same time do not make each other fail.
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { isErrno, REFUSED } from '../../sys/errno.ts';
+
+import { err, ok, type Result } from '../../base/errors.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerateAsync } from '../../sys/errors.ts';
+import { makeFolder, readUntrustedFile, replacePrivate } from '../../sys/files.ts';
+import { startHelper } from '../../sys/process.ts';
 import { findProgram } from '../recording-shell.ts';
-import { GitError } from './git-error.ts';
 
 export interface GitCall {
-  readonly cwd: string;
-  readonly input?: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>;
+  /** Instead of the folder that this Git works in. */
+  readonly cwd?: string;
+  readonly input?: readonly (Uint8Array | string)[];
   /** Index file instead of the working tree's own. */
   readonly index?: string;
   /** Open file for the output. */
@@ -26,43 +39,77 @@ export interface GitCall {
   readonly read?: (output: Readable) => Promise<void>;
 }
 
+/** Modes of entries in a tree. */
+export const LINK = '120000';
+export const REPOSITORY = '160000';
+
 export interface GitAnswer {
   readonly status: number;
   readonly stdout: Buffer;
   readonly stderr: string;
-  readonly pid: number;
 }
 
 export class Git {
   readonly #program: string;
   readonly #environment: Readonly<Record<string, string>>;
+  readonly #folder: string;
 
-  /** Throws a GitError if git is not installed. */
-  constructor(environment: Readonly<Record<string, string>>) {
+  /** As the user. Throws a GitError if git is not installed. `fixed`: variables for git. */
+  constructor(
+    environment: Readonly<Record<string, string>>,
+    folder: string,
+    fixed: Readonly<Record<string, string>> = {},
+  ) {
     const program = findProgram('git', environment['PATH'] ?? '');
     if (program === null) throw new GitError('git-missing', 'git is not on PATH', 'install git 2.31 or newer');
     this.#program = program;
-    this.#environment = gitEnvironment(environment);
+    this.#environment = { ...gitEnvironment(environment), ...fixed };
+    this.#folder = folder;
   }
 
-  /** Does not look for a repository in this folder or above: a tree that has lost its own must not use another. */
-  notAbove(folder: string): Git {
-    return new Git({ ...this.#environment, GIT_CEILING_DIRECTORIES: folder });
+  /** For a working tree with this git folder, whatever the tree's own `.git` says. */
+  inTree(path: string, gitDir: string): Git {
+    return new Git(this.#environment, path, { ...NO_CONFIGURATION, GIT_DIR: gitDir, GIT_WORK_TREE: path });
+  }
+
+  /** `folder`: for its git folder, which is written anew if anybody has changed it. */
+  plumbing(folder: string, objects: string, oidBytes: number): Git {
+    const tree = join(folder, 'empty');
+    for (const each of [tree, join(folder, 'refs'), join(folder, 'objects')]) makeFolder(each);
+    const format = oidBytes === 32 ? '[extensions]\n\tobjectFormat = sha256\n' : '';
+    const files = { HEAD: 'ref: refs/heads/none\n', config: `[core]\n\trepositoryFormatVersion = 1\n${format}` };
+    for (const [name, text] of Object.entries(files)) {
+      const path = join(folder, name);
+      if (readUntrustedFile(path, text.length)?.text !== text) replacePrivate(path, text);
+    }
+    const fixed = { GIT_DIR: folder, GIT_WORK_TREE: tree, GIT_OBJECT_DIRECTORY: objects };
+    return new Git(this.#environment, tree, { ...NO_CONFIGURATION, ...fixed });
   }
 
   /** Throws a GitError with git's message if the command fails. */
-  async run(args: readonly string[], call: GitCall): Promise<Buffer> {
+  async run(args: readonly string[], call: GitCall = {}): Promise<Buffer> {
     const answer = await this.ask(args, call);
     if (answer.status !== 0) throw failed(args, answer);
     return answer.stdout;
   }
 
   /** Output without the last line end, with one character for each byte. */
-  async line(args: readonly string[], call: GitCall): Promise<string> {
+  async line(args: readonly string[], call: GitCall = {}): Promise<string> {
     return withoutEnd(await this.run(args, call));
   }
 
-  async ask(args: readonly string[], call: GitCall): Promise<GitAnswer> {
+  /** Output as text without the last line end; null if the command fails. */
+  async find(args: readonly string[], call: GitCall = {}): Promise<string | null> {
+    const { status, stdout } = await this.ask(args, call);
+    return status === 0 ? withoutEnd(stdout, 'utf8') : null;
+  }
+
+  /** Commit of a branch; null if there is no such branch. */
+  tipOf(branch: string): Promise<string | null> {
+    return this.find(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`]);
+  }
+
+  async ask(args: readonly string[], call: GitCall = {}): Promise<GitAnswer> {
     for (let tries = 1; ; tries += 1) {
       const answer = await this.#try(args, call);
       const isTransient = answer.status !== 0 && HALF_WRITTEN.test(answer.stderr);
@@ -72,42 +119,48 @@ export class Git {
   }
 
   async #try(args: readonly string[], call: GitCall): Promise<GitAnswer> {
-    const { cwd, input, index, output, read } = call;
+    const { cwd = this.#folder, input, index, output, read } = call;
     const env = index === undefined ? this.#environment : { ...this.#environment, GIT_INDEX_FILE: index };
-    const child = spawn(this.#program, [...SETTINGS, ...args], {
-      cwd,
-      env,
-      stdio: [input === undefined ? 'ignore' : 'pipe', output ?? 'pipe', 'pipe'],
-    });
+    const child = await this.#start(cwd, () =>
+      spawn(this.#program, [...SETTINGS, ...args], {
+        cwd,
+        env,
+        stdio: [input === undefined ? 'ignore' : 'pipe', output ?? 'pipe', 'pipe'],
+      }),
+    );
     const ended = new Promise<number>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code) => resolve(code ?? 128));
     });
-    const fed =
-      input === undefined || child.stdin === null
-        ? null
-        : pipeline(Readable.from(input), child.stdin).catch(inputFailure);
+    const fed = child.stdin === null ? null : pipeline(Readable.from(input ?? []), child.stdin);
     try {
-      const [stdout, stderr, status, fault] = await Promise.all([
+      const [stdout, stderr, status] = await Promise.all([
         read === undefined || child.stdout === null ? collect(child.stdout) : read(child.stdout).then(() => NOTHING),
         collect(child.stderr),
         ended,
-        fed,
+        fed === null ? null : tolerateAsync(ENDED_EARLY, undefined, fed),
       ]);
-      // The failure to read the input is the cause of any complaint by git.
-      if (fault instanceof Error) throw fault;
-      return { status, stdout, stderr: stderr.toString('utf8'), pid: child.pid ?? 0 };
+      return { status, stdout, stderr: stderr.toString('utf8') };
     } catch (error) {
       // Without a reader it would wait for ever.
       child.kill('SIGKILL');
-      if (!isErrno(error, 'ENOENT', 'ENOTDIR', ...REFUSED) || !('syscall' in error)) throw error;
-      if (!String(error.syscall).startsWith('spawn')) throw error;
+      throw error;
+    }
+  }
+
+  async #start(cwd: string, start: () => ChildProcess): Promise<ChildProcess> {
+    try {
+      return await startHelper(start);
+    } catch (error) {
+      if (!isErrno(error, ...ABSENT, ...REFUSED)) throw error;
       throw new GitError('gone', `git cannot be run in ${cwd} (${error.code})`, 'check that the folder still exists');
     }
   }
 }
 
 const NOTHING = Buffer.alloc(0);
+/** Git ended before it read all its input: its exit code tells why. */
+const ENDED_EARLY = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED'];
 
 /** Git reads all worktrees, and fails at one that another git is just adding. */
 const HALF_WRITTEN = /worktrees\/[^\n]+\/(?:commondir|gitdir|HEAD)\b/;
@@ -118,31 +171,31 @@ const PAUSE_MS = 5;
 export function failed(args: readonly string[], { status, stderr }: GitAnswer): GitError {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
   const text = lines.find((line) => /^(?:fatal|error): /.test(line)) ?? lines.at(-1) ?? `exit code ${status}`;
-  if (/\.lock': File exists/.test(stderr)) {
-    return new GitError(
-      'locked',
-      `git ${args[0]}: ${text}`,
-      'another git is running there, or was killed: wait for it, or delete the lock file',
-    );
-  }
-  return new GitError('git-failed', `git ${args[0]}: ${text}`, 'fix the cause in the repository, then try again');
+  const isLocked = /\.lock': File exists/.test(stderr);
+  const cure = isLocked
+    ? 'another git is running there, or was killed: wait for it, or delete the lock file'
+    : 'fix the cause in the repository, then try again';
+  return new GitError(isLocked ? 'locked' : 'git-failed', `git ${args[0]}: ${text}`, cure);
 }
 
-export function withoutEnd(output: Buffer): string {
-  return output.toString('latin1').replace(/\n$/, '');
+export function withoutEnd(output: Buffer, encoding: 'latin1' | 'utf8' = 'latin1'): string {
+  return output.toString(encoding).replace(/\n$/, '');
 }
 
-/** Null if git ended early, which its exit code tells; otherwise the source of the input failed. */
-function inputFailure(error: unknown): Error | null {
-  if (isErrno(error, 'EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED')) return null;
-  return error instanceof Error ? error : new Error(String(error));
-}
-
-async function collect(stream: Readable | null): Promise<Buffer> {
+export async function collect(stream: AsyncIterable<Buffer> | null): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  if (stream !== null) for await (const chunk of stream) chunks.push(chunk as Buffer);
+  if (stream !== null) for await (const chunk of stream) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
+
+/** `NOSYSTEM` is for git before 2.32. */
+const NO_CONFIGURATION = {
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_SYSTEM: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_CONFIG_COUNT: '0',
+};
 
 const SETTINGS = [
   'core.hooksPath=/dev/null',
@@ -151,6 +204,7 @@ const SETTINGS = [
   'core.safecrlf=false',
   // `git~1` is a file name like any other here.
   'core.protectNTFS=false',
+  'core.protectHFS=false',
   'commit.gpgSign=false',
   'gc.auto=0',
   'maintenance.auto=false',
@@ -176,4 +230,66 @@ function gitEnvironment(environment: Readonly<Record<string, string>>): Readonly
     GIT_AUTHOR_NAME: 'meow',
     GIT_AUTHOR_EMAIL: 'meow@localhost',
   };
+}
+
+// Failures around git: a kind for programs, a sentence for people, and what they can do about it.
+//
+// Inside this folder a failure is a thrown GitError; the public functions return it as a Result.
+
+export type GitProblemKind =
+  | 'git-missing'
+  | 'git-too-old'
+  | 'no-repository'
+  | 'bare'
+  | 'no-commits'
+  /** A working tree, or something in it, no longer exists. */
+  | 'gone'
+  | 'dirty'
+  | 'not-ignored'
+  /** One folder would be inside the other. */
+  | 'nested'
+  | 'path-taken'
+  | 'branch-taken'
+  /** Another run uses the working tree. */
+  | 'leased'
+  | 'protected'
+  /** Somebody else has moved the branch, or has it checked out. */
+  | 'moved'
+  /** A repository within the tree has changed, and no snapshot has its contents. */
+  | 'opaque'
+  | 'no-snapshot'
+  /** Another git is running there, or was killed and left its lock. */
+  | 'locked'
+  /** The operating system refuses. */
+  | 'refused'
+  | 'git-failed';
+
+export interface GitProblem {
+  readonly kind: GitProblemKind;
+  readonly message: string;
+  readonly cure: string;
+}
+
+export class GitError extends Error {
+  override readonly name = 'GitError';
+  readonly problem: GitProblem;
+
+  constructor(kind: GitProblemKind, message: string, cure: string) {
+    super(message);
+    this.problem = { kind, message, cure };
+  }
+}
+
+/** Returns a GitError or an error of the operating system as a value; any other exception is thrown. */
+export async function asResult<T>(act: () => Promise<T>): Promise<Result<T, GitProblem>> {
+  try {
+    return ok(await act());
+  } catch (error) {
+    if (error instanceof GitError) return err(error.problem);
+    if (!isErrno(error, ...REFUSED, ...EXHAUSTED)) throw error;
+    const cure = isErrno(error, ...EXHAUSTED)
+      ? 'end some processes, or raise the limits of open files and processes (ulimit -n, ulimit -u)'
+      : 'check its permissions and the free space on the disk';
+    return err({ kind: 'refused', message: error.message, cure });
+  }
 }

@@ -9,105 +9,69 @@
 //
 // A worktree is added in steps, and a crash may follow any of them: write run.json (only if branch and path are free), create
 // the branch, register the worktree without files, check out the files, take the lease. A repeated call continues with the
-// next step. Nothing is forced: whatever differs from run.json belongs to somebody else.
+// next step. Nothing is forced: whatever differs from run.json belongs to somebody else. run.json is durable before anything
+// else is created, and the files are before the lease: after a power loss, a worktree without a lease is moved away and added
+// again.
 
-import { lstat, mkdir, readdir, readFile, realpath, rm, rmdir, unlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readdir, readFile, realpath, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
-import type { Result } from '../../base/result.ts';
-import { makeFolder } from '../../sys/private-file.ts';
-import { readJsonFile } from '../../sys/json-file.ts';
-import { failed, Git, withoutEnd } from './git.ts';
-import { createJsonFile, leaseHolder, takeLease } from './lease.ts';
-import { isClean, LISTING_ARGS, readListing } from './listing.ts';
-import type { Listing } from './listing.ts';
-import { textOf } from './names.ts';
-import { runFolder } from './worktree-paths.ts';
-import type { WorktreeInfo } from './worktree-paths.ts';
-import { answering, GitError } from './git-error.ts';
-import type { GitProblem } from './git-error.ts';
-import { Worktree } from './worktree.ts';
 
-export interface RunRecord {
-  readonly kind: WorktreeInfo['kind'];
-  readonly path: string;
-  readonly branch: string | null;
-  readonly base: string;
-}
+import type { Result } from '../../base/errors.ts';
+import { ABSENT, isErrno, tolerateAsync } from '../../sys/errors.ts';
+import { makeFolder, readJsonFile } from '../../sys/files.ts';
+import { syncDisk } from '../sync-disk.ts';
+import { asResult, failed, Git, type GitAnswer, GitError, type GitProblem, withoutEnd } from './git.ts';
+import { changedPaths, isClean, type Listing, LISTING_ARGS, readListing } from './listing.ts';
+import { type RepositoryInfo, runFolder, type RunRecord } from './worktree-paths.ts';
+import { createJsonFile, leaseHolder, takeLease, Worktree } from './worktree.ts';
 
 const OLDEST = [2, 31] as const;
 
 export class Repository {
-  readonly git: Git;
-  /** Top folder of the working tree. */
-  readonly path: string;
-  readonly gitDir: string;
-  readonly commonDir: string;
+  /** About the user's tree. */
+  readonly info: RepositoryInfo;
   /** Commit of HEAD. */
   readonly head: string;
-  readonly #oidBytes: number;
-  readonly #refsAreFiles: boolean;
 
   /** `environment`: of the user. */
   static open(folder: string, environment: Readonly<Record<string, string>>): Promise<Result<Repository, GitProblem>> {
-    return answering(async () => {
-      const git = new Git(environment);
+    return asResult(async () => {
+      const git = new Git(environment, folder);
       checkVersion(await git.line(['version'], { cwd: '/' }));
       const ask = async (...args: readonly string[]): Promise<string> => {
-        const answer = await git.ask(['rev-parse', '--path-format=absolute', ...args], { cwd: folder });
+        const answer = await git.ask(['rev-parse', '--path-format=absolute', ...args]);
         if (answer.status !== 0) throw notARepository(folder, args, answer);
-        return answer.stdout.toString('utf8').replace(/\n$/, '');
+        return withoutEnd(answer.stdout, 'utf8');
       };
       if ((await ask('--is-bare-repository')) === 'true') {
-        throw new GitError(
-          'bare',
-          `${folder} is a bare repository, without files to work on`,
-          'clone it, and run in the clone',
-        );
+        const message = `${folder} is a bare repository, without files to work on`;
+        throw new GitError('bare', message, 'clone it, and run in the clone');
       }
-      const [path, gitDir, commonDir, format, ref] = await Promise.all([
+      const [path, gitDir, commonDir, format, refStorage, excludesFile] = await Promise.all([
         ask('--show-toplevel'),
         ask('--git-dir'),
         ask('--git-common-dir'),
         ask('--show-object-format'),
-        git.ask(['config', '--get', 'extensions.refStorage'], { cwd: folder }),
+        git.find(['config', '--get', 'extensions.refStorage']),
+        git.find(['config', '--type=path', '--get', 'core.excludesFile']),
       ]);
-      const head = await git.ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'], { cwd: folder });
-      if (head.status !== 0) {
-        throw new GitError(
-          'no-commits',
-          `the repository ${path} has no commit yet, so there is nothing to start from`,
-          'make one: git add -A && git commit',
-        );
+      const head = await git.find(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
+      if (head === null) {
+        const message = `the repository ${path} has no commit yet, so there is nothing to start from`;
+        throw new GitError('no-commits', message, 'make one: git add -A && git commit');
       }
-      return new Repository({
-        git,
-        path,
-        gitDir,
-        commonDir,
-        head: withoutEnd(head.stdout),
-        oidBytes: format === 'sha256' ? 32 : 20,
-        refsAreFiles: ref.status !== 0 || /^files(?:$|:)/.test(withoutEnd(ref.stdout)),
-      });
+      const oidBytes = format === 'sha256' ? 32 : 20;
+      const refsAreFiles = refStorage === null || /^files(?:$|:)/.test(refStorage);
+      const paths = { path, gitDir, commonDir, excludesFile: excludesFile ?? defaultExcludes(environment) };
+      const info = { git: new Git(environment, path), ...paths, oidBytes, refsAreFiles };
+      return new Repository(info, head);
     });
   }
 
-  private constructor(found: {
-    readonly git: Git;
-    readonly path: string;
-    readonly gitDir: string;
-    readonly commonDir: string;
-    readonly head: string;
-    readonly oidBytes: number;
-    readonly refsAreFiles: boolean;
-  }) {
-    this.git = found.git;
-    this.path = found.path;
-    this.gitDir = found.gitDir;
-    this.commonDir = found.commonDir;
-    this.head = found.head;
-    this.#oidBytes = found.oidBytes;
-    this.#refsAreFiles = found.refsAreFiles;
+  private constructor(info: RepositoryInfo, head: string) {
+    this.info = info;
+    this.head = head;
   }
 
   /** A worktree of the run's own, on a branch of its own. Idempotent for a run, also after a crash or a resume. */
@@ -119,101 +83,88 @@ export class Repository {
     /** The run's folder: neither may be inside the other. */
     readonly runFolder: string;
   }): Promise<Result<Worktree, GitProblem>> {
-    return answering(async () => {
+    return asResult(async () => {
       const { run, base } = request;
       const path = await resolveLinks(request.path);
       const branch = branchOf(run);
       const record: RunRecord = { kind: 'worktree', path, branch, base };
-      const known = readRunRecord(this.commonDir, run);
+      const known = readRunRecord(this.info.commonDir, run);
       if (known === null) {
-        await checkApart(path, await resolveLinks(request.runFolder));
+        checkApart(path, await resolveLinks(request.runFolder));
         await this.#checkIgnored(path, 'the worktree');
-        await this.#checkFree(path, branch);
+        if ((await this.info.git.tipOf(branch)) !== null) throw branchTaken(branch);
+        if (((await folderNames(path)) ?? []).length > 0) throw pathTaken(path, 'or choose another --id');
         await this.#writeRunRecord(run, record);
       } else {
         checkSame(run, known, record);
       }
       let gitDir = await this.#gitDirAt(path);
-      if (gitDir === null || leaseHolder(gitDir) === null) gitDir = await this.#finishAdding(path, branch, base);
-      await takeLease({ gitDir, path, run });
-      return new Worktree(this.#infoOf(run, record, gitDir));
+      if (gitDir === null || leaseHolder(gitDir) === null) {
+        gitDir = await this.#finishAdding(path, branch, base, known !== null);
+        await syncDisk([path, this.info.commonDir]);
+      }
+      return this.#lease(run, record, gitDir);
     });
   }
 
   /** The user's own tree, for a run that works in place. */
   inPlace(request: { readonly run: string; readonly runFolder: string }): Promise<Result<Worktree, GitProblem>> {
-    return answering(async () => {
+    return asResult(async () => {
       const { run } = request;
-      const known = readRunRecord(this.commonDir, run);
+      const { path, gitDir, commonDir } = this.info;
+      const known = readRunRecord(commonDir, run);
       if (known !== null) {
-        checkSame(run, known, { ...known, kind: 'in-place', path: this.path });
-        await takeLease({ gitDir: this.gitDir, path: this.path, run });
-        return new Worktree(this.#infoOf(run, known, this.gitDir));
+        checkSame(run, known, { ...known, kind: 'in-place', path });
+        return this.#lease(run, known, gitDir);
       }
       await this.#checkIgnored(await resolveLinks(request.runFolder), "the run's folder");
       const { branch } = await this.#cleanListing();
-      const record: RunRecord = { kind: 'in-place', path: this.path, branch, base: this.head };
-      await takeLease({ gitDir: this.gitDir, path: this.path, run });
+      const record: RunRecord = { kind: 'in-place', path, branch, base: this.head };
+      const worktree = await this.#lease(run, record, gitDir);
       await this.#writeRunRecord(run, record);
-      return new Worktree(this.#infoOf(run, record, this.gitDir));
+      return worktree;
     });
   }
 
   /** Whether the tree is clean enough for a run in place. */
   checkClean(): Promise<Result<void, GitProblem>> {
-    return answering(async () => void (await this.#cleanListing()));
+    return asResult(async () => void (await this.#cleanListing()));
   }
 
   async #cleanListing(): Promise<Listing> {
-    const listing = readListing(await this.git.run(LISTING_ARGS, { cwd: this.path }));
+    const { git, path } = this.info;
+    const listing = readListing(await git.run(LISTING_ARGS));
     if (isClean(listing)) return listing;
-    const [first = ''] = [...listing.changed.map(({ name }) => name), ...listing.untracked, ...listing.nested];
     throw new GitError(
       'dirty',
-      `${this.path} has uncommitted changes (${textOf(first)}), which a run in place could not tell from its own`,
+      `${path} has uncommitted changes (${changedPaths(listing)[0]}), which a run in place could not tell from its own`,
       'commit or stash them, untracked files too; or run without --in-place',
     );
   }
 
-  #infoOf(run: string, record: RunRecord, gitDir: string): WorktreeInfo {
-    const { commonDir } = this;
-    const git = this.git.notAbove(dirname(record.path));
-    return { ...record, git, run, gitDir, commonDir, oidBytes: this.#oidBytes, refsAreFiles: this.#refsAreFiles };
+  async #lease(run: string, record: RunRecord, gitDir: string): Promise<Worktree> {
+    const info = { ...this.info, ...record, git: this.info.git.inTree(record.path, gitDir), run, gitDir };
+    await takeLease(info);
+    return new Worktree(info);
   }
 
   async #writeRunRecord(run: string, record: RunRecord): Promise<void> {
-    makeFolder(runFolder(this.commonDir, run));
-    if (await createJsonFile(join(runFolder(this.commonDir, run), 'run.json'), record)) return;
-    const known = readRunRecord(this.commonDir, run);
+    const folder = runFolder(this.info.commonDir, run);
+    makeFolder(folder);
+    if (await createJsonFile(join(folder, 'run.json'), record)) return syncDisk([folder]);
+    const known = readRunRecord(this.info.commonDir, run);
     if (known !== null) checkSame(run, known, record);
-  }
-
-  async #checkFree(path: string, branch: string): Promise<void> {
-    if ((await this.#tipOf(branch)) !== null) throw branchTaken(branch);
-    const names = await folderNames(path);
-    if (names !== null && names.length > 0) {
-      throw new GitError(
-        'path-taken',
-        `${path} exists and does not belong to this run`,
-        'move it away, or choose another --id',
-      );
-    }
-  }
-
-  async #tipOf(branch: string): Promise<string | null> {
-    const args = ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`];
-    const answer = await this.git.ask(args, { cwd: this.path });
-    return answer.status === 0 ? withoutEnd(answer.stdout) : null;
   }
 
   /** A path inside the user's tree must be ignored by git, or it would show in `git status`. */
   async #checkIgnored(path: string, what: string): Promise<void> {
-    const main = basename(this.commonDir) === '.git' ? [dirname(this.commonDir)] : [];
-    for (const top of new Set([this.path, ...main])) {
+    const { git, path: own, commonDir } = this.info;
+    const main = basename(commonDir) === '.git' ? [dirname(commonDir)] : [];
+    for (const top of new Set([own, ...main])) {
       if (!isInside(path, await realpath(top))) continue;
       const inTree = relative(await realpath(top), path);
       const args = ['check-ignore', '--quiet', '--', join(inTree, 'x')];
-      const answer = await this.git.ask(args, { cwd: top });
+      const answer = await git.ask(args, { cwd: top });
       if (answer.status === 0) continue;
       if (answer.status !== 1) throw failed(args, answer);
       throw new GitError(
@@ -227,58 +178,55 @@ export class Repository {
   /** Null if there is no worktree of this repository at the path, or it is incomplete. */
   async #gitDirAt(path: string): Promise<string | null> {
     if ((await folderNames(path)) === null) return null;
-    const ask = async (what: string): Promise<string | null> => {
-      const answer = await this.git.ask(['rev-parse', '--path-format=absolute', what], { cwd: path });
-      return answer.status === 0 ? answer.stdout.toString('utf8').replace(/\n$/, '') : null;
-    };
-    const [top, gitDir, commonDir] = [
-      await ask('--show-toplevel'),
-      await ask('--git-dir'),
-      await ask('--git-common-dir'),
-    ];
-    return top === path && commonDir === this.commonDir ? gitDir : null;
+    const ask = (what: string): Promise<string | null> =>
+      this.info.git.find(['rev-parse', '--path-format=absolute', what], { cwd: path });
+    const top = await ask('--show-toplevel');
+    const gitDir = await ask('--git-dir');
+    const commonDir = await ask('--git-common-dir');
+    return top === path && commonDir === this.info.commonDir ? gitDir : null;
   }
 
-  async #finishAdding(path: string, branch: string, base: string): Promise<string> {
+  /** `isOurs`: an earlier call has begun. */
+  async #finishAdding(path: string, branch: string, base: string, isOurs: boolean): Promise<string> {
+    const { git } = this.info;
     let gitDir = await this.#gitDirAt(path);
-    if (gitDir === null) await this.#clearHalfAdded(path);
-    const tip = await this.#tipOf(branch);
+    if (gitDir === null) await this.#clearHalfAdded(path, isOurs);
+    const tip = await git.tipOf(branch);
     if (tip !== null && tip !== base) throw branchTaken(branch);
     if (gitDir === null) {
       await mkdir(dirname(path), { recursive: true });
-      if (tip === null) await this.git.run(['branch', '--no-track', branch, base], { cwd: this.path });
-      await this.git.run(['worktree', 'add', '--no-checkout', path, branch], { cwd: this.path });
+      if (tip === null) await git.run(['branch', '--no-track', branch, base]);
+      await git.run(['worktree', 'add', '--no-checkout', path, branch]);
       gitDir = await this.#gitDirAt(path);
       if (gitDir === null)
         throw new GitError('gone', `the worktree ${path} does not exist after it was added`, 'try again');
     }
     // Completes what a killed git has left undone.
-    await this.git.run(['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { cwd: path });
+    await git.run(['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { cwd: path });
     await rm(join(gitDir, 'index.lock'), { force: true });
-    await this.git.run(['reset', '--hard', '--quiet', base], { cwd: path });
+    await git.run(['reset', '--hard', '--quiet', base], { cwd: path });
     await rm(join(gitDir, 'locked'), { force: true });
     return gitDir;
   }
 
   /** Removes what an interrupted addition leaves: a file `.git`, and its registration in the repository. */
-  async #clearHalfAdded(path: string): Promise<void> {
+  async #clearHalfAdded(path: string, isOurs: boolean): Promise<void> {
     const names = await folderNames(path);
-    if (names !== null && names.some((name) => name !== '.git')) {
-      throw new GitError(
-        'path-taken',
-        `${path} exists and does not belong to this run`,
-        'move it away, then resume the run',
-      );
-    }
-    const registered = join(this.commonDir, 'worktrees');
+    const hasFiles = names?.some((name) => name !== '.git') === true;
+    if (hasFiles && !isOurs) throw pathTaken(path, 'then resume the run');
+    const registered = join(this.info.commonDir, 'worktrees');
     for (const name of (await folderNames(registered)) ?? []) {
-      if ((await readText(join(registered, name, 'gitdir')))?.trimEnd() !== join(path, '.git')) continue;
-      if (leaseHolder(join(registered, name)) !== null) {
+      const entry = join(registered, name);
+      const tree = await tolerateAsync(ABSENT, '', readFile(join(entry, 'gitdir'), 'utf8'));
+      const isLost = isOurs && tree === '' && name === basename(path);
+      if (!isLost && tree.trimEnd() !== join(path, '.git')) continue;
+      if (leaseHolder(entry) !== null) {
         throw new GitError('gone', `the worktree ${path} was deleted`, 'start another run; its branch still exists');
       }
-      await rm(join(registered, name), { recursive: true });
+      await rm(entry, { recursive: true });
     }
     if (names === null) return;
+    if (hasFiles) return rename(path, `${path}.lost-${randomBytes(4).toString('hex')}`);
     if (names.length > 0) await unlink(join(path, '.git'));
     await rmdir(path);
   }
@@ -292,6 +240,12 @@ export function readRunRecord(commonDir: string, run: string): RunRecord | null 
   return readJsonFile(join(runFolder(commonDir, run), 'run.json')) as RunRecord | null;
 }
 
+/** Null if the user has no home. */
+function defaultExcludes({ XDG_CONFIG_HOME: xdg, HOME: home }: Readonly<Record<string, string>>): string | null {
+  if (xdg !== undefined && xdg !== '') return join(xdg, 'git', 'ignore');
+  return home === undefined || home === '' ? null : join(home, '.config', 'git', 'ignore');
+}
+
 function checkSame(run: string, known: RunRecord, wanted: RunRecord): void {
   if (known.kind === wanted.kind && known.path === wanted.path && known.base === wanted.base) return;
   throw new GitError(
@@ -299,6 +253,10 @@ function checkSame(run: string, known: RunRecord, wanted: RunRecord): void {
     `the run ${run} uses ${known.path} from ${known.base.slice(0, 12)}, not in ${wanted.path} from ${wanted.base.slice(0, 12)}`,
     'resume it as it was started, or choose another --id',
   );
+}
+
+function pathTaken(path: string, cure: string): GitError {
+  return new GitError('path-taken', `${path} exists and does not belong to this run`, `move it away, ${cure}`);
 }
 
 function branchTaken(branch: string): GitError {
@@ -315,23 +273,16 @@ function checkVersion(version: string): void {
   throw new GitError('git-too-old', `${version} is too old`, `install git ${OLDEST.join('.')} or newer`);
 }
 
-function notARepository(
-  folder: string,
-  args: readonly string[],
-  answer: { readonly status: number; readonly stderr: string; readonly stdout: Buffer; readonly pid: number },
-): GitError {
+function notARepository(folder: string, args: readonly string[], answer: GitAnswer): GitError {
   if (/must be run in a work tree/.test(answer.stderr)) {
     return new GitError('bare', `${folder} is not in a working tree`, 'run in a working tree of the repository');
   }
   if (!/not a git repository/i.test(answer.stderr)) return failed(['rev-parse', ...args], answer);
-  return new GitError(
-    'no-repository',
-    `${folder} is not in a git repository`,
-    'change to one, or create one: git init && git add -A && git commit',
-  );
+  const cure = 'change to one, or create one: git init && git add -A && git commit';
+  return new GitError('no-repository', `${folder} is not in a git repository`, cure);
 }
 
-async function checkApart(path: string, folder: string): Promise<void> {
+function checkApart(path: string, folder: string): void {
   if (!isInside(path, folder) && !isInside(folder, path)) return;
   throw new GitError(
     'nested',
@@ -347,12 +298,8 @@ function isInside(path: string, folder: string): boolean {
 /** Resolves links in the existing part of a path that may not exist yet. */
 async function resolveLinks(path: string): Promise<string> {
   const absolute = resolve(path);
-  try {
-    return await realpath(absolute);
-  } catch (error) {
-    if (!isErrno(error, ...ABSENT)) throw error;
-    return join(await resolveLinks(dirname(absolute)), basename(absolute));
-  }
+  const real = await tolerateAsync(ABSENT, null, realpath(absolute));
+  return real ?? join(await resolveLinks(dirname(absolute)), basename(absolute));
 }
 
 /** Null if there is no such folder. */
@@ -365,14 +312,5 @@ async function folderNames(path: string): Promise<readonly string[] | null> {
     // A file is in the way like a folder with contents.
     await lstat(path);
     return [path];
-  }
-}
-
-async function readText(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return null;
-    throw error;
   }
 }

@@ -1,28 +1,29 @@
 import { describe, expect, test } from 'vitest';
-import { planRestore } from './restore-plan.ts';
-import type { Entries, RestoreQuestion } from './restore-plan.ts';
+import { planRestore, type RestoreQuestion } from './restore-plan.ts';
+import type { Entries } from './walk.ts';
 
 function entries(...names: readonly string[]): Entries {
   return new Map(
     names.map((text) => {
       const [name = '', oid = 'o', mode = '100644'] = text.split(' ');
-      return [name, { mode, oid, isOwn: false }];
+      return [name, { mode, oid }];
     }),
   );
 }
-
-const NOTHING = { wasTracked: () => false, isRepository: () => false, list: () => [] };
 
 function plan(question: Partial<RestoreQuestion>): { aside: string[]; removals: string[]; writes: string[] } {
   const empty = {
     now: entries(),
     wanted: entries(),
     ignoredNow: [],
-    nestedNow: [],
+    specialNow: [],
+    repositoriesNow: [],
     ignoredThen: [],
+    specialThen: [],
     repositoriesThen: [],
+    list: () => [],
   };
-  const { aside, removals, writes } = planRestore({ ...empty, ...NOTHING, ...question });
+  const { aside, removals, writes } = planRestore({ ...empty, ...question });
   return { aside: [...aside], removals: [...removals], writes: writes.map(({ name }) => name) };
 }
 
@@ -33,13 +34,9 @@ describe('a restore', () => {
     expect(plan({ now, wanted })).toEqual({ aside: [], removals: ['new'], writes: ['changed', 'mode', 'lost'] });
   });
 
-  test('writes again what went through filters and must not, or the other way round', () => {
-    const own = new Map([['a', { mode: '100644', oid: 'o', isOwn: true }]]);
-    expect(plan({ now: entries('a'), wanted: own }).writes).toEqual(['a']);
-  });
-
-  test('moves ignored files and repositories aside that were not there (restore-plan/3)', () => {
-    expect(plan({ ignoredNow: ['a.log', 'out/'], nestedNow: ['inner'] }).aside).toEqual(['a.log', 'out', 'inner']);
+  test('moves ignored files, repositories and pipes aside that were not there (restore-plan/3)', () => {
+    const question = { ignoredNow: ['a.log', 'out/'], repositoriesNow: ['inner'], specialNow: ['pipe'] };
+    expect(plan(question).aside).toEqual(['a.log', 'out', 'inner/.git', 'pipe']);
   });
 
   test('leaves what was ignored before, or is in a folder that was (restore-plan/4)', () => {
@@ -62,8 +59,7 @@ describe('a restore', () => {
     const question = {
       ignoredNow: ['src/'],
       wanted: entries('src/a', 'src/deep/b'),
-      ignoredThen: ['src/old.log'],
-      repositoriesThen: ['src/vendor'],
+      ignoredThen: ['src/old.log', 'src/vendor/'],
       list: (folder: string) => inside[folder] ?? [],
     };
     expect(plan(question)).toEqual({
@@ -73,17 +69,21 @@ describe('a restore', () => {
     });
   });
 
-  test('moves a submodule aside that was added since, and leaves a repository that became one', () => {
+  test('moves a submodule aside that was added since, and leaves others', () => {
     const now = entries('added o 160000', 'kept o 160000');
-    expect(plan({ now, repositoriesThen: ['kept'] })).toEqual({ aside: ['added'], removals: [], writes: [] });
+    const wanted = entries('kept o 160000');
+    const question = { now, wanted, repositoriesNow: ['added', 'kept'], repositoriesThen: ['kept'] };
+    expect(plan(question)).toEqual({ aside: ['added'], removals: [], writes: [] });
   });
 
-  test('moves a repository out of a folder where git does not see it, unless it may have been there', () => {
-    const question = { now: entries('new/a', 'old/b'), wanted: entries('old/b'), isRepository: () => true };
-    expect(plan({ ...question, wasTracked: (folder) => folder === 'old' }).aside).toEqual(['new/.git']);
+  test('moves the repository out of a folder that was none before, tracked or not', () => {
+    const question = { now: entries('new/a', 'old/b'), wanted: entries('old/b'), repositoriesNow: ['new', 'old'] };
     expect(plan(question).aside).toEqual(['new/.git', 'old/.git']);
-    const nested = { nestedNow: ['old'], wanted: entries('old/b'), list: () => ['.git/', 'b'] };
-    expect(plan({ ...nested, wasTracked: () => true }).aside).toEqual(['old/b']);
+    expect(plan({ ...question, repositoriesThen: ['old'] }).aside).toEqual(['new/.git']);
+  });
+
+  test('leaves what is ignored if it is unknown what was', () => {
+    expect(plan({ ignoredNow: ['a.log', 'out/'], ignoredThen: null }).aside).toEqual([]);
   });
 
   test('keeps what is ignored now where it has to write, even in a folder that was ignored', () => {
@@ -96,6 +96,6 @@ describe('a restore', () => {
 
   test('moves a folder aside once, with all that is in it', () => {
     const now = entries('inner o 160000', 'inner/a');
-    expect(plan({ now, ignoredNow: ['inner/x.log'], isRepository: () => true }).aside).toEqual(['inner']);
+    expect(plan({ now, ignoredNow: ['inner/x.log'], repositoriesNow: ['inner'] }).aside).toEqual(['inner']);
   });
 });

@@ -10,25 +10,29 @@
 //
 // It does not have, and a restore leaves alone:
 //   - Contents of ignored files. Their names are known, or that of their folder if all of it is ignored.
-//   - Contents of repositories within the tree, submodules or not: only their paths and commits are known.
+//   - Contents of submodules: only their paths and commits are known. The same is true of `.git` in other repositories
+//     within the tree, whose files are files of the tree.
 //   - Empty folders, times, owners, and permissions other than to execute, which git does not store.
+//   - Pipes, sockets and devices: only their names are known.
 //   - Other branches, stashes, configuration, info/exclude, which belong to the whole repository.
-//   - The exact bytes of a file that git calls unchanged although filters or line ends alter it: it comes back as git checks
-//     it out. Changed and untracked files come back byte by byte.
+//
+// Contents are bytes: no filter and no conversion of line ends applies. So the tree of a snapshot differs from HEAD if git
+// would check files out in another form than it has committed, and snapshots are compared with snapshots.
 //
 // A name may be reused: the earlier snapshot is then gone.
 
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assert } from '../../base/assert.ts';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
-import { makeFolder } from '../../sys/private-file.ts';
-import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
-import { folderOf, namesIn } from './worktree-paths.ts';
-import type { WorktreeInfo } from './worktree-paths.ts';
-import { GitError } from './git-error.ts';
 
-export interface Snapshot {
+import { assert } from '../../base/errors.ts';
+import { isJsonMap, type Json } from '../../base/json.ts';
+import { ABSENT, isErrno, tolerate } from '../../sys/errors.ts';
+import { makeFolder, readJsonFile, writeJsonFile } from '../../sys/files.ts';
+import { folderOf, namesIn, type WorktreeInfo } from './worktree-paths.ts';
+
+/** Part of a step's outputs. */
+export type Snapshot = {
   readonly name: string;
   /** Target of the ref. */
   readonly commit: string;
@@ -38,7 +42,9 @@ export interface Snapshot {
   readonly head: string | null;
   /** Null if HEAD was detached. */
   readonly branch: string | null;
-}
+  /** SHA-256 of its record. Absent in old journals. */
+  readonly digest?: string;
+};
 
 /** A repository within the tree. */
 export interface InnerRepository {
@@ -49,49 +55,85 @@ export interface InnerRepository {
 
 export interface SnapshotRecord extends Snapshot {
   readonly repositories: readonly InnerRepository[];
-  /** File in `indexes/`; null if there was no index. */
+  /** File in `indexes/`; null if there was no index, or it is unknown. */
   readonly index: string | null;
-  /** Names that differ from HEAD: the tree has their exact bytes. */
-  readonly own: readonly string[];
-  readonly ignored: readonly string[];
+  /** Null if unknown. */
+  readonly ignored: readonly string[] | null;
+  /** What no commit can hold (walk.ts). */
+  readonly special: readonly string[];
   /** Folder in `operations/`. */
   readonly operation: string | null;
 }
 
 /** Files in a working tree's git folder while a merge, a rebase or the like is in progress. */
-export const OPERATION_FILES: ReadonlySet<string> = new Set(
-  [
-    'MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR MERGE_AUTOSTASH AUTO_MERGE SQUASH_MSG',
-    'CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD rebase-merge rebase-apply sequencer',
-    'BISECT_LOG BISECT_START BISECT_NAMES BISECT_TERMS BISECT_ANCESTORS_OK BISECT_EXPECTED_REV',
-  ].flatMap((names) => names.split(' ')),
+const OPERATION_FILES: ReadonlySet<string> = new Set(
+  `MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR MERGE_AUTOSTASH AUTO_MERGE SQUASH_MSG
+  CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD rebase-merge rebase-apply sequencer
+  BISECT_LOG BISECT_START BISECT_NAMES BISECT_TERMS BISECT_ANCESTORS_OK BISECT_EXPECTED_REV`.split(/\s+/),
 );
+
+export function operationFiles({ gitDir }: WorktreeInfo): readonly string[] {
+  return namesIn(gitDir).filter((name) => OPERATION_FILES.has(name));
+}
 
 export function refOf(info: WorktreeInfo, name: string): string {
   assert(/^[A-Za-z0-9_#-]{1,100}$/.test(name), `${JSON.stringify(name)} cannot be the name of a snapshot`);
   return `refs/meow/${info.run}/${name}`;
 }
 
-export function readRecord(info: WorktreeInfo, name: string): SnapshotRecord {
-  const record = readJsonFile(recordPath(info, name)) as SnapshotRecord | null;
-  if (record !== null) return record;
-  throw new GitError(
-    'no-snapshot',
-    `the run ${info.run} has no snapshot ${name}`,
-    'it was never taken, or `meow gc` has removed it; commits of the run are on its branch',
+/**
+ * The record of a snapshot. If somebody has removed or changed it, all that the journal knows is used instead: contents, HEAD
+ * and branch.
+ */
+export function recordOf(info: WorktreeInfo, snapshot: Snapshot): SnapshotRecord {
+  const record = findRecord(info, snapshot.name);
+  const isTrusted =
+    record !== null &&
+    (snapshot.digest === undefined ? record.tree === snapshot.tree : record.digest === snapshot.digest);
+  if (isTrusted) return record;
+  return { ...snapshot, repositories: [], index: null, ignored: null, special: [], operation: null };
+}
+
+/** Null if there is no such snapshot, or its record is not a record. */
+export function findRecord(info: WorktreeInfo, name: string): SnapshotRecord | null {
+  const found = readJsonFile(recordPath(info, name));
+  return isRecord(found) ? { ...found, special: found.special ?? [], digest: digestOf(found) } : null;
+}
+
+/** Old ones have no `special`. */
+type WrittenRecord = Omit<SnapshotRecord, 'special'> & Partial<Pick<SnapshotRecord, 'special'>>;
+
+/** Written by an engine, or by anybody else. */
+function isRecord(value: unknown): value is WrittenRecord {
+  if (!isJsonMap(value as Json)) return false;
+  const { commit, tree, repositories, ignored, index, operation } = value as Readonly<Record<string, unknown>>;
+  const isFile = (file: unknown): boolean => file === null || (typeof file === 'string' && isFileName(file));
+  return (
+    typeof commit === 'string' &&
+    typeof tree === 'string' &&
+    Array.isArray(repositories) &&
+    Array.isArray(ignored) &&
+    isFile(index) &&
+    isFile(operation)
   );
 }
 
+export function digestOf(record: WrittenRecord): string {
+  return createHash('sha256')
+    .update(JSON.stringify({ ...record, digest: undefined }))
+    .digest('hex');
+}
+
 /** To be called last. Deletes files that only the earlier snapshot of that name used. */
-export function writeRecord(info: WorktreeInfo, record: SnapshotRecord): void {
-  const path = recordPath(info, record.name);
-  const earlier = readJsonFile(path) as SnapshotRecord | null;
+export function writeRecord(info: WorktreeInfo, { digest, ...record }: SnapshotRecord): void {
+  const earlier = findRecord(info, record.name);
   // Replacing a file is the slowest part on some disks.
-  if (JSON.stringify(earlier) === JSON.stringify(record)) return;
+  if (earlier !== null && earlier.digest === digest) return;
+  const path = recordPath(info, record.name);
   makeFolder(dirname(path));
   writeJsonFile(path, record);
   if (earlier === null || (earlier.index === record.index && earlier.operation === record.operation)) return;
-  const others = snapshotNames(info).map((name) => readRecord(info, name));
+  const others = snapshotNames(info).flatMap((name) => findRecord(info, name) ?? []);
   if (earlier.index !== null && others.every(({ index }) => index !== earlier.index)) {
     rmSync(indexPath(info, earlier.index), { force: true });
   }
@@ -106,11 +148,42 @@ export function snapshotNames(info: WorktreeInfo): readonly string[] {
 }
 
 export function indexPath(info: WorktreeInfo, file: string): string {
+  assert(isFileName(file), `${JSON.stringify(file)} is not the name of an index`);
   return join(folderOf(info), 'indexes', file);
 }
 
 export function operationPath(info: WorktreeInfo, folder: string): string {
+  assert(isFileName(folder), `${JSON.stringify(folder)} is not the name of an operation`);
   return join(folderOf(info), 'operations', folder);
+}
+
+/** SHA-256 of the names and contents of all files. */
+export function hashOfFolder(path: string): string {
+  const hash = createHash('sha256');
+  const add = (folder: string): void => {
+    for (const entry of readdirSync(join(path, folder), { withFileTypes: true }).toSorted(byName)) {
+      const name = join(folder, entry.name);
+      hash.update(`${name}\0`);
+      if (entry.isDirectory()) add(name);
+      else if (entry.isFile())
+        hash.update(
+          createHash('sha256')
+            .update(readFileSync(join(path, name)))
+            .digest(),
+        );
+    }
+  };
+  add('');
+  return hash.digest('hex');
+}
+
+function byName(one: { readonly name: string }, other: { readonly name: string }): number {
+  return one.name < other.name ? -1 : 1;
+}
+
+/** Names come from files that agents can change. */
+function isFileName(text: string): boolean {
+  return /^[0-9a-f-]{1,100}$/.test(text);
 }
 
 function recordPath(info: WorktreeInfo, name: string): string {
@@ -121,7 +194,7 @@ function recordPath(info: WorktreeInfo, name: string): string {
 export async function writeRef(info: WorktreeInfo, name: string, commit: string): Promise<void> {
   const ref = refOf(info, name);
   if (info.refsAreFiles && writeRefFile(join(info.commonDir, ref), commit)) return;
-  await info.git.run(['update-ref', ref, commit], { cwd: info.path });
+  await info.git.run(['update-ref', ref, commit]);
 }
 
 /** Removes a lock that a killed engine left: no other run has refs there, and packing refs takes only a moment. */
@@ -132,7 +205,7 @@ export function breakRefLock(info: WorktreeInfo, name: string): void {
 /** False if it is locked, because refs are being packed. */
 function writeRefFile(path: string, commit: string): boolean {
   const lock = `${path}.lock`;
-  if (readIfExists(path) === `${commit}\n`) return true;
+  if (tolerate(ABSENT, null, () => readFileSync(path, 'latin1')) === `${commit}\n`) return true;
   for (;;) {
     try {
       writeFileSync(lock, `${commit}\n`, { flag: 'wx' });
@@ -143,14 +216,5 @@ function writeRefFile(path: string, commit: string): boolean {
       if (!isErrno(error, ...ABSENT)) throw error;
       mkdirSync(dirname(path), { recursive: true });
     }
-  }
-}
-
-function readIfExists(path: string): string | null {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return null;
-    throw error;
   }
 }

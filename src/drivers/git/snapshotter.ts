@@ -1,240 +1,244 @@
 // Takes snapshots of one working tree.
 //
-// A clean tree costs one process, `git status`; the tree of HEAD is looked up once for each commit. A changed one costs four
-// more (commit-writer.ts). Files that were read before are recognized by inode, size and times, as git does it, unless their
-// times are so recent that another change might not show in them. A tree that has not changed since the last snapshot costs
-// no more than a clean one.
+// The tree is read without git (walk.ts), so the first snapshot of an engine reads every file. Git is asked for the commit of
+// HEAD, for a new index, and for a new commit's tree. If nothing has changed, a snapshot costs one process; if something has
+// changed, four more (commit-writer.ts).
 
-import { randomBytes } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
-import { makeFolder } from '../../sys/private-file.ts';
-import { CommitWriter } from './commit-writer.ts';
-import type { CommitRequest, Content, StagedChange, TreeChange } from './commit-writer.ts';
-import { INDEX_ARGS, readIndexListing } from './index-listing.ts';
-import type { IndexListing } from './index-listing.ts';
-import { LISTING_ARGS, readListing } from './listing.ts';
-import type { Listing } from './listing.ts';
-import { foldersOf, inside, NameSet } from './names.ts';
-import { breakRefLock, indexPath, OPERATION_FILES, operationPath, refOf, writeRecord, writeRef } from './snapshot.ts';
-import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
-import { entryAt, exists, namesIn } from './worktree-paths.ts';
-import type { WorktreeInfo } from './worktree-paths.ts';
 
-/** Blob of a file that was read. */
-interface KnownBlob {
-  readonly fingerprint: string;
-  readonly oid: string;
-}
-
-/** All differences between HEAD and the working tree. */
-interface Difference extends TreeChange {
-  /** Of the files among the contents, for the next snapshot. */
-  readonly fingerprints: ReadonlyMap<string, string>;
-  /** Folders in place of tracked files. */
-  readonly folders: readonly string[];
-}
-
-interface IndexCopy {
-  /** File name; changes with every change of the index. */
-  readonly file: string;
-  readonly listing: IndexListing;
-}
+import { makeFolder, readUntrustedFile } from '../../sys/files.ts';
+import { type CommitRequest, entriesOfTree, treeId, trustedEntries, writeCommit } from './commit-writer.ts';
+import { LINK, REPOSITORY } from './git.ts';
+import { type IgnoreRules, readIgnoreRules } from './ignore.ts';
+import { INDEX_ARGS, type IndexListing, readIndexListing } from './listing.ts';
+import type { InnerRepository, Snapshot, SnapshotRecord } from './snapshot.ts';
+import {
+  breakRefLock,
+  digestOf,
+  hashOfFolder,
+  indexPath,
+  operationFiles,
+  operationPath,
+  writeRecord,
+  writeRef,
+} from './snapshot.ts';
+import { type Entries, isSame, type Walked, Walker } from './walk.ts';
+import {
+  algorithmOf,
+  entryAt,
+  exists,
+  inside,
+  namesIn,
+  plumbing,
+  textOf,
+  type WorktreeInfo,
+} from './worktree-paths.ts';
 
 /** A new snapshot, with what was read for it. */
 export interface Taken extends SnapshotRecord {
-  readonly listing: Listing;
-  /** Names that a sparse checkout leaves out. */
-  readonly skipped: readonly string[];
+  readonly ignored: readonly string[];
+  readonly entries: Entries;
 }
 
-interface Written {
-  readonly commit: string;
-  readonly tree: string;
-}
+export type HeadState = Pick<Snapshot, 'head' | 'branch'>;
 
-/** File systems keep coarse times: two changes in quick succession may look like one. */
-const RECENT_MS = 2_000;
+export type WorktreeStatus = HeadState & {
+  /** Paths that differ from HEAD, or are untracked and not ignored. */
+  readonly paths: readonly string[];
+};
+
+/** Files with rules may have this many bytes. */
+const RULES_BYTES_MAX = 1_000_000;
 
 export class Snapshotter {
   readonly #info: WorktreeInfo;
-  readonly #writer: CommitWriter;
-  /** Commit → its tree. */
-  readonly #trees = new Map<string, string>();
-  #index: IndexCopy | null = null;
-  #blobs: ReadonlyMap<string, KnownBlob> = new Map();
-  #last: (Written & { readonly key: string }) | null = null;
+  readonly #walker = new Walker();
+  /** Commit → its tree; null if it does not exist. */
+  readonly #trees = new Map<string, string | null>();
+  /** The latest trees of commits and of snapshots, with their entries. */
+  readonly #commits = new Map<string, Entries>();
+  readonly #snapshots = new Map<string, Entries>();
+  #index: { readonly file: string; readonly listing: IndexListing } | null = null;
+  #last: { readonly key: string; readonly commit: string; readonly tree: string } | null = null;
+  /** Objects that this engine has stored. */
+  #stored: ReadonlySet<string> = new Set();
+  #rules: { readonly text: string; readonly rules: IgnoreRules } | null = null;
 
   constructor(info: WorktreeInfo) {
     this.#info = info;
-    this.#writer = new CommitWriter(info);
   }
 
-  async list(): Promise<Listing> {
-    return readListing(await this.#info.git.run(LISTING_ARGS, { cwd: this.#info.path }));
+  /** Rules outside of the tree that make git ignore files: of the user, and of the repository. */
+  excludes(): string {
+    const { excludesFile, commonDir } = this.#info;
+    const texts = [excludesFile, join(commonDir, 'info', 'exclude')].map((path) =>
+      path === null ? '' : (readUntrustedFile(path, RULES_BYTES_MAX)?.text ?? ''),
+    );
+    return texts.join('\n');
+  }
+
+  get ignored(): string {
+    return this.#rules?.text ?? '';
+  }
+
+  /** Uses these rules from now on. */
+  ignoring(text: string): void {
+    if (this.#rules?.text === text) return;
+    this.#rules = { text, rules: readIgnoreRules(Buffer.from(text).toString('latin1')) };
+  }
+
+  async head(): Promise<HeadState> {
+    const { git, gitDir, refsAreFiles } = this.#info;
+    const [commit, ref] = await Promise.all([
+      git.find(['rev-parse', '--verify', '--quiet', 'HEAD']),
+      refsAreFiles ? refIn(join(gitDir, 'HEAD')) : git.find(['symbolic-ref', '--quiet', 'HEAD']),
+    ]);
+    const head = commit !== null && (await this.#treeIn(commit)) !== null ? commit : null;
+    return { head, branch: ref?.startsWith('refs/heads/') === true ? ref.slice('refs/heads/'.length) : null };
   }
 
   /** `keep`: further commits for the ref to keep alive. */
   async take(name: string, keep: readonly string[] = []): Promise<Taken> {
     const info = this.#info;
     // Fails for a bad name before anything is done.
-    refOf(info, name);
     breakRefLock(info, name);
-    const [listing, index] = await Promise.all([this.list(), this.#copyIndex()]);
-    const { head, branch } = listing;
-    const repositories = await this.#repositories(listing, index?.listing ?? null);
-    const difference = this.#difference(listing, index?.listing ?? null);
-    const ignored = [...listing.ignored, ...unlisted(difference.folders, listing)];
-    const own = [...difference.fingerprints.keys()];
-    const { removed, contents } = difference;
-    const staged = index === null ? null : stagedIn(listing, indexPath(info, index.file));
-    const isClean = removed.length === 0 && contents.length === 0 && staged === null;
-
-    let written: Written;
-    if (head !== null && isClean && keep.length === 0) {
-      written = { commit: head, tree: await this.treeOf(head) };
-      this.#blobs = new Map();
-    } else {
-      const message = `meow: ${name} of ${info.run}`;
-      const request = { head, removed, contents, staged, keep, message };
-      written = this.#repeated(request) ?? (await this.#write(request, difference.fingerprints));
-    }
-    await writeRef(info, name, written.commit);
+    const [{ head, branch }, index] = await Promise.all([this.head(), this.#copyIndex()]);
+    const headTree = head === null ? null : await this.treeOf(head);
+    const committed = headTree === null ? NONE : await this.#committed(headTree);
+    const walked = this.#walk(committed, index?.listing ?? null, await this.#submodules());
+    const repositories = await this.#repositories(walked);
+    const staged = index === null || isEqual(index.listing.entries, committed) ? null : index.listing.entries;
+    const request = { head, entries: walked.entries, staged, keep, message: `meow: ${name} of ${info.run}` };
+    const written =
+      this.#clean(request, headTree) ?? this.#repeated(request) ?? (await this.#write(request, committed));
+    const { commit, tree, entries } = written;
+    remember(this.#snapshots, tree, entries);
+    await writeRef(info, name, commit);
     const operation = await this.#copyOperation();
-    const { commit, tree } = written;
-    const kept = { index: index?.file ?? null, ignored, repositories, operation };
-    const record: SnapshotRecord = { name, commit, tree, head, branch, own, ...kept };
-    writeRecord(info, record);
-    return { ...record, listing, skipped: index?.listing.skipped ?? [] };
+    const { ignored, special } = walked;
+    const about = { repositories, index: index?.file ?? null, ignored, special, operation };
+    const record: SnapshotRecord = { name, commit, tree, head, branch, ...about };
+    const digest = digestOf(record);
+    writeRecord(info, { ...record, digest });
+    return { ...record, digest, ignored, entries };
   }
 
+  /** A file that differs from HEAD as git checked it out, through a filter, and that nobody has changed, is not listed. */
+  async status(start: Snapshot): Promise<WorktreeStatus> {
+    const { head, branch, entries, special } = await this.take('now');
+    const committed = head === null ? NONE : await this.#committed(await this.treeOf(head));
+    const [base, began] = [await this.#committed(await this.treeOf(this.#info.base)), await this.entriesOf(start.tree)];
+    const isChanged = (name: string): boolean => {
+      const [now, then] = [entries.get(name), committed.get(name)];
+      return !isSame(now, then) && !(isSame(now, began.get(name)) && isSame(then, base.get(name)));
+    };
+    const names = [...new Set([...committed.keys(), ...entries.keys()])].filter(isChanged);
+    return { head, branch, paths: [...names, ...special].map(textOf) };
+  }
+
+  /** Throws if the commit does not exist. */
   async treeOf(commit: string): Promise<string> {
+    return (await this.#treeIn(commit)) ?? plumbing(this.#info).line(['rev-parse', '--verify', `${commit}^{tree}`]);
+  }
+
+  async #treeIn(commit: string): Promise<string | null> {
     const known = this.#trees.get(commit);
     if (known !== undefined) return known;
-    const tree = await this.#info.git.line(['rev-parse', '--verify', `${commit}^{tree}`], { cwd: this.#info.path });
+    const tree = await plumbing(this.#info).find(['rev-parse', '--verify', '--quiet', `${commit}^{commit}^{tree}`]);
     this.#trees.set(commit, tree);
     return tree;
   }
 
+  /** Entries of a snapshot's tree, as they were written. */
+  async entriesOf(tree: string): Promise<Entries> {
+    const known = this.#snapshots.get(tree) ?? (await trustedEntries(this.#info, tree));
+    remember(this.#snapshots, tree, known);
+    return known;
+  }
+
+  /** Entries of a commit of anybody. */
+  async #committed(tree: string): Promise<Entries> {
+    const known = this.#commits.get(tree) ?? (await entriesOfTree(this.#info, tree));
+    remember(this.#commits, tree, known);
+    return known;
+  }
+
+  async #submodules(): Promise<ReadonlyMap<string, string>> {
+    const entries = await this.#committed(await this.treeOf(this.#info.base));
+    return new Map([...entries].filter(([, { mode }]) => mode === REPOSITORY).map(([name, { oid }]) => [name, oid]));
+  }
+
+  #walk(committed: Entries, index: IndexListing | null, submodules: ReadonlyMap<string, string>): Walked {
+    if (this.#rules === null) this.ignoring(this.excludes());
+    const tracked = new Set([...committed.keys(), ...(index?.names ?? [])]);
+    const { path } = this.#info;
+    const algorithm = algorithmOf(this.#info);
+    return this.#walker.walk({ path, algorithm, tracked, submodules, rules: this.#rules?.rules ?? [] });
+  }
+
+  /** HEAD, if the tree is clean. */
+  #clean({ head, entries, staged, keep }: CommitRequest, headTree: string | null) {
+    if (head === null || headTree === null || staged !== null || keep.length > 0) return null;
+    return treeId(entries, algorithmOf(this.#info)) === headTree ? { commit: head, tree: headTree, entries } : null;
+  }
+
   /** The last snapshot's commit, if this one would be the same. */
-  #repeated(request: CommitRequest): Written | null {
-    if (request.contents.some(({ oid }) => oid === null)) return null;
-    return this.#last?.key === keyOf(request) ? this.#last : null;
+  #repeated(request: CommitRequest) {
+    return this.#last?.key === keyOf(request) ? { ...this.#last, entries: request.entries } : null;
   }
 
-  async #write(request: CommitRequest, fingerprints: ReadonlyMap<string, string>): Promise<Written> {
-    this.#blobs = new Map();
-    const { commit, tree, contents } = await this.#writer.write(request);
-    this.#blobs = new Map(
-      contents.flatMap(({ name, oid }) => {
-        const fingerprint = fingerprints.get(name);
-        return fingerprint === undefined ? [] : [[name, { fingerprint, oid }] as const];
-      }),
-    );
-    this.#last = { key: keyOf({ ...request, contents }), commit, tree };
-    return { commit, tree };
+  async #write(request: CommitRequest, committed: Entries) {
+    const inHead = new Set([...committed.values()].map(({ oid }) => oid));
+    const stored = this.#stored;
+    this.#stored = new Set();
+    const written = await writeCommit(this.#info, request, (oid) => inHead.has(oid) || stored.has(oid));
+    const { entries, commit, tree } = written;
+    this.#stored = new Set([...entries.values()].map(({ oid }) => oid));
+    this.#last = { key: keyOf({ ...request, entries }), commit, tree };
+    return written;
   }
 
-  #difference(listing: Listing, index: IndexListing | null): Difference {
-    const removed = new Set<string>();
-    const contents = new Map<string, Content>();
-    const fingerprints = new Map<string, string>();
-    const recentMs = Date.now() - RECENT_MS;
-    const folders: string[] = [];
-    const isFolderAt = new Map<string, boolean>();
-    /** False if a folder above it is a link, which leads elsewhere. */
-    const isInTree = (name: string): boolean =>
-      foldersOf(name).every((folder) => {
-        const isFolder = isFolderAt.get(folder) ?? entryAt(this.#info.path, folder) === 'folder';
-        isFolderAt.set(folder, isFolder);
-        return isFolder;
-      });
-    /** False if there is nothing that a tree can hold. */
-    const look = (name: string): boolean => {
-      if (!isInTree(name)) return false;
-      const found = entryAt(this.#info.path, name);
-      if (found === 'folder') folders.push(name);
-      if (found === null || found === 'folder') return false;
-      const known = this.#blobs.get(name);
-      const oid = known?.fingerprint === found.fingerprint ? known.oid : null;
-      contents.set(name, { name, mode: found.mode, oid });
-      // No file has such a fingerprint, so it is read again the next time.
-      fingerprints.set(name, found.changedAtMs > recentMs ? `${found.fingerprint} recent` : found.fingerprint);
-      return true;
-    };
-    for (const { name, isSubmodule, isTracked, staged } of listing.changed) {
-      if (!isTracked) {
-        removed.add(name);
-      } else if (!look(name)) {
-        const [link] = staged;
-        const isFolder = folders.at(-1) === name;
-        if (!isSubmodule || !isFolder) removed.add(name);
-        else if (link !== undefined) contents.set(name, { name, ...link });
-        if (isSubmodule && isFolder) folders.pop();
-      }
+  async #repositories({ repositories, entries }: Walked): Promise<readonly InnerRepository[]> {
+    const found: InnerRepository[] = [];
+    for (const name of repositories) {
+      const kind = entries.get(name)?.mode === REPOSITORY ? 'submodule' : 'nested';
+      found.push({ kind, name, head: (await innerHead(this.#info, name)) ?? null });
     }
-    for (const name of listing.untracked) look(name);
-    for (const name of index?.assumed ?? []) if (!look(name)) removed.add(name);
-    for (const name of index?.skipped ?? []) look(name);
-    return {
-      removed: [...removed].filter((name) => !contents.has(name)),
-      contents: [...contents.values()],
-      fingerprints,
-      folders,
-    };
+    return found;
   }
 
-  async #repositories(listing: Listing, index: IndexListing | null): Promise<readonly InnerRepository[]> {
-    const submodules = (index?.submodules ?? []).map((name) => ({ kind: 'submodule' as const, name }));
-    const nested = listing.nested.map((name) => ({ kind: 'nested' as const, name }));
-    const found = await Promise.all(
-      [...submodules, ...nested].map(async ({ kind, name }) => {
-        const head = await innerHead(this.#info, name);
-        return head === undefined ? [] : [{ kind, name, head }];
-      }),
-    );
-    return found.flat();
-  }
-
-  /** Git replaces the index and never writes into it, so an open file does not change. */
-  async #copyIndex(): Promise<IndexCopy | null> {
+  /** Null if there is no index that git can read. */
+  async #copyIndex() {
     const info = this.#info;
-    const opened = openIfExists(join(info.gitDir, 'index'));
-    if (opened === null) return null;
-    let bytes: Buffer;
-    let file: string;
-    let seconds: number;
-    try {
-      const { ino, size, mtimeNs } = fstatSync(opened, { bigint: true });
-      file = `${mtimeNs}-${ino}-${size}`;
-      seconds = Number(mtimeNs / 1_000_000_000n);
-      if (this.#index?.file === file && exists(indexPath(info, file))) return this.#index;
-      bytes = readFileSync(opened);
-    } finally {
-      closeSync(opened);
+    const path = join(info.gitDir, 'index');
+    const found = entryAt(info.gitDir, 'index');
+    if (found === null || found === 'folder' || found.mode === LINK) return null;
+    const isSplit = namesIn(info.gitDir).some((name) => name.startsWith('sharedindex.'));
+    const bytes = isSplit ? await this.#joined(path) : readFileSync(path);
+    const file = createHash('sha256').update(bytes).digest('hex');
+    const copy = indexPath(info, file);
+    if (!exists(copy)) {
+      makeFolder(dirname(copy));
+      writeFileSync(`${copy}.new`, bytes, { mode: 0o600 });
+      renameSync(`${copy}.new`, copy);
     }
-    const path = indexPath(info, file);
-    if (!exists(path)) {
-      const isSplit = namesIn(info.gitDir).some((name) => name.startsWith('sharedindex.'));
-      if (isSplit) bytes = await this.#joined(bytes, seconds);
-      makeFolder(dirname(path));
-      writeIndex(`${path}.new`, bytes, seconds);
-      renameSync(`${path}.new`, path);
-    }
-    const output = await info.git.run(INDEX_ARGS, { cwd: info.path, index: path });
-    this.#index = { file, listing: readIndexListing(output) };
+    if (this.#index?.file === file) return this.#index;
+    const answer = await plumbing(info).ask(INDEX_ARGS, { index: copy });
+    if (answer.status !== 0) return null;
+    this.#index = { file, listing: readIndexListing(answer.stdout) };
     return this.#index;
   }
 
   /** A split index in one file. Git finds the shared part only beside the index, and deletes it some day. */
-  async #joined(bytes: Buffer, seconds: number): Promise<Buffer> {
-    const { git, gitDir, path: cwd } = this.#info;
+  async #joined(path: string): Promise<Buffer> {
+    const { git, gitDir } = this.#info;
     const index = join(gitDir, 'index.meow-joined');
-    writeIndex(index, bytes, seconds);
+    writeFileSync(index, readFileSync(path), { mode: 0o600 });
     await rm(`${index}.lock`, { force: true });
-    await git.run(['-c', 'core.splitIndex=false', 'update-index', '--no-split-index'], { cwd, index });
+    await git.run(['-c', 'core.splitIndex=false', 'update-index', '--no-split-index'], { index });
     const joined = readFileSync(index);
     await rm(index);
     return joined;
@@ -242,64 +246,55 @@ export class Snapshotter {
 
   async #copyOperation(): Promise<string | null> {
     const info = this.#info;
-    const names = namesIn(info.gitDir).filter((name) => OPERATION_FILES.has(name));
+    const names = operationFiles(info);
     if (names.length === 0) return null;
-    const folder = randomBytes(6).toString('hex');
-    await mkdir(operationPath(info, folder), { recursive: true, mode: 0o700 });
-    for (const name of names) {
-      await cp(join(info.gitDir, name), join(operationPath(info, folder), name), { recursive: true });
-    }
+    const draft = operationPath(info, '0');
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { recursive: true, mode: 0o700 });
+    for (const name of names) await cp(join(info.gitDir, name), join(draft, name), { recursive: true });
+    const folder = hashOfFolder(draft);
+    if (exists(operationPath(info, folder))) await rm(draft, { recursive: true });
+    else renameSync(draft, operationPath(info, folder));
     return folder;
   }
 }
 
+function refIn(path: string): string | null {
+  return /^ref: (.+)\n$/.exec(readUntrustedFile(path, RULES_BYTES_MAX)?.text ?? '')?.[1] ?? null;
+}
+
+const NONE: Entries = new Map();
+const REMEMBERED_MAX = 4;
+
+/** Keeps the latest few. */
+function remember(known: Map<string, Entries>, tree: string, entries: Entries): void {
+  known.delete(tree);
+  known.set(tree, entries);
+  const [oldest] = known.keys();
+  if (known.size > REMEMBERED_MAX && oldest !== undefined) known.delete(oldest);
+}
+
+function isEqual(one: Entries, other: Entries): boolean {
+  if (one.size !== other.size) return false;
+  for (const [name, entry] of one) if (!isSame(entry, other.get(name))) return false;
+  return true;
+}
+
 /** Equal for two snapshots of the same state. */
-function keyOf({ head, removed, contents, staged, keep }: CommitRequest): string {
-  return JSON.stringify([head, removed, contents, staged?.removed, staged?.contents, keep]);
-}
-
-/** Git trusts the cached times of files that are older than the index, so a copy must not be newer than the original. */
-function writeIndex(path: string, bytes: Buffer, seconds: number): void {
-  writeFileSync(path, bytes, { mode: 0o600 });
-  utimesSync(path, seconds, seconds);
-}
-
-function openIfExists(path: string): number | null {
-  try {
-    return openSync(path, 'r');
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return null;
-    throw error;
+function keyOf({ head, entries, staged, keep }: CommitRequest): string {
+  const hash = createHash('sha256');
+  for (const each of [entries, staged ?? NONE]) {
+    for (const [name, { mode, oid }] of each) hash.update(`${mode} ${oid} ${name}\0`);
+    hash.update('\0');
   }
+  return [head, staged === null, ...keep, hash.digest('hex')].join(' ');
 }
 
 /** Undefined if there is no repository; null if it has no commit. */
 export async function innerHead(info: WorktreeInfo, name: string): Promise<string | null | undefined> {
-  const gitDir = Buffer.concat([inside(info.path, name), Buffer.from('/.git')]);
-  if (!exists(gitDir)) return undefined;
-  const args = ['--git-dir', '.git', 'rev-parse', '--verify', '--quiet', 'HEAD'];
+  if (!exists(inside(info.path, `${name}/.git`))) return undefined;
   // Node cannot use a working directory whose name is not UTF-8.
   const cwd = inside(info.path, name).toString('utf8');
   if (!exists(cwd)) return null;
-  const answer = await info.git.ask(args, { cwd });
-  return answer.status === 0 ? answer.stdout.toString('latin1').trim() : null;
-}
-
-/** Ignored folders in place of tracked files, which git does not list. */
-function unlisted(folders: readonly string[], { untracked, nested, ignored }: Listing): readonly string[] {
-  if (folders.length === 0) return [];
-  const listed = new NameSet([...untracked, ...nested.map((name) => `${name}/`), ...ignored]);
-  return folders
-    .map((name) => `${name}/`)
-    .filter((name) => !listed.isWithin(name.slice(0, -1)) && !listed.covers(name));
-}
-
-/** Null if nothing is staged. Unmerged stages get names of their own: they are kept for people and from garbage collection. */
-function stagedIn({ changed }: Listing, index: string): StagedChange | null {
-  const removed = changed.filter(({ isTracked }) => !isTracked).map(({ name }) => name);
-  const unmerged = changed.filter(({ isUnmerged }) => isUnmerged).map(({ name }) => name);
-  const contents = changed.flatMap(({ name, staged }) =>
-    staged.map(({ mode, oid }, stage) => ({ name: staged.length === 1 ? name : `${name}~${stage + 1}`, mode, oid })),
-  );
-  return removed.length === 0 && contents.length === 0 ? null : { index, removed, unmerged, contents };
+  return info.git.find(['--git-dir', '.git', '--work-tree', '.', 'rev-parse', '--verify', '--quiet', 'HEAD'], { cwd });
 }

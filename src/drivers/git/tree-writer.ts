@@ -2,23 +2,23 @@
 //
 // It can be killed at any moment and repeated: a missing file counts as removed, and a partial one is written again.
 
-import { cp, mkdir, open, readdir, rename, rm, rmdir, stat, symlink, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readdir, rename, rm, rmdir, symlink, unlink, writeFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
-import { withoutEnd } from './git.ts';
-import { bytesOf, foldersOf, inside } from './names.ts';
-import { entryAt, exists, folderOf } from './worktree-paths.ts';
-import type { WorktreeInfo } from './worktree-paths.ts';
-import { GitError } from './git-error.ts';
-import { LINK, REPOSITORY } from './restore-plan.ts';
-import type { RestorePlan } from './restore-plan.ts';
 
-interface Source {
-  readonly tree: string;
-  /** Sizes of files in the working tree at the time of the snapshot; 0 if unknown. */
-  readonly sizes: ReadonlyMap<string, number>;
-}
+import { ABSENT, isErrno, tolerateAsync } from '../../sys/errors.ts';
+import { collect, GitError, LINK, REPOSITORY } from './git.ts';
+import type { RestorePlan } from './restore-plan.ts';
+import {
+  algorithmOf,
+  entryAt,
+  exists,
+  foldersOf,
+  inside,
+  plumbing,
+  textOf,
+  type WorktreeInfo,
+} from './worktree-paths.ts';
 
 export class TreeWriter {
   readonly #info: WorktreeInfo;
@@ -31,92 +31,57 @@ export class TreeWriter {
     this.#attic = attic;
   }
 
-  async carryOut({ aside, removals, writes }: RestorePlan, source: Source): Promise<void> {
+  async carryOut({ aside, removals, writes }: RestorePlan): Promise<void> {
+    const links = new Set(writes.filter(({ mode }) => mode === REPOSITORY).map(({ name }) => name));
+    const files = writes.filter(({ name }) => !links.has(name));
+    // Before anything is changed: git does not compare an object with its name.
+    await this.#readBlobs(files, async ({ name, oid }, bytes, size) => {
+      const hash = createHash(algorithmOf(this.#info)).update(`blob ${size}\0`);
+      for await (const chunk of bytes) hash.update(chunk);
+      if (hash.digest('hex') !== oid) throw forged(name);
+    });
     for (const name of aside) await this.#moveAside(name);
     for (const name of removals) await this.#unlink(name);
-    const links = new Set(writes.filter(({ mode }) => mode === REPOSITORY).map(({ name }) => name));
     for (const name of [...aside, ...removals]) await this.#removeEmptied(name, links);
 
-    for (const name of links) await this.#makeFolderOf(name);
-    const files = writes.filter(({ name }) => !links.has(name));
-    await this.#writeOwn(files.filter(({ isOwn }) => isOwn));
-    // Attributes come first, since they decide how git writes the others.
-    const filtered = files.filter(({ isOwn }) => !isOwn);
-    const isAttributes = ({ name }: { readonly name: string }): boolean => /(?:^|\/)\.gitattributes$/.test(name);
-    await this.#checkOut(filtered.filter(isAttributes), source);
-    const others = filtered.filter((write) => !isAttributes(write));
-    await this.#checkOut(others, source);
+    for (const name of links) await this.#makeFolders([...foldersOf(name), name]);
+    await this.#readBlobs(files, async ({ name, mode }, bytes) => {
+      await this.#makeWay(name);
+      const path = inside(this.#info.path, name);
+      if (mode === LINK) await symlink(await collect(bytes), path);
+      else await writeFile(path, bytes, { flag: 'wx', mode: mode === '100755' ? 0o777 : 0o666 });
+    });
   }
 
-  /** Byte by byte. */
-  async #writeOwn(writes: RestorePlan['writes']): Promise<void> {
+  async #readBlobs(
+    writes: RestorePlan['writes'],
+    use: (write: RestorePlan['writes'][number], bytes: AsyncGenerator<Buffer>, size: number) => Promise<void>,
+  ): Promise<void> {
     if (writes.length === 0) return;
-    const { git, path } = this.#info;
-    await git.run(['cat-file', '--batch'], {
-      cwd: path,
+    await plumbing(this.#info).run(['cat-file', '--batch'], {
       input: writes.map(({ oid }) => `${oid}\n`),
       read: async (output) => {
         const blobs = new BlobOutput(output);
-        for (const { name, mode } of writes) {
+        for (const write of writes) {
           const size = await blobs.size();
-          await this.#makeWay(name);
-          if (mode === LINK) await symlink(await whole(blobs.bytes(size)), inside(path, name));
-          else await this.#writeFile(name, mode, blobs.bytes(size));
+          await use(write, blobs.bytes(size), size);
         }
       },
     });
   }
 
-  async #writeFile(name: string, mode: string, bytes: AsyncIterable<Buffer>): Promise<void> {
-    const file = await open(inside(this.#info.path, name), 'wx', mode === '100755' ? 0o777 : 0o666);
-    try {
-      for await (const chunk of bytes) await file.writeFile(chunk);
-    } finally {
-      await file.close();
-    }
-  }
-
-  /**
-   * As git checks them out, with filters and line ends. A file whose size was that of the blob, and not that of the checkout,
-   * is older than those rules, and is written byte by byte.
-   */
-  async #checkOut(writes: RestorePlan['writes'], { tree, sizes }: Source): Promise<void> {
-    if (writes.length === 0) return;
-    const { git, path: cwd } = this.#info;
-    const index = join(folderOf(this.#info), 'checkout.index');
-    await rm(`${index}.lock`, { force: true });
-    await git.run(['read-tree', tree], { cwd, index });
-    for (const { name } of writes) await this.#makeWay(name);
-    const input = writes.map(({ name }) => bytesOf(`${name}\0`));
-    await git.run(['checkout-index', '-f', '-z', '--stdin'], { cwd, index, input });
-    await rm(index);
-
-    const others: (RestorePlan['writes'][number] & { readonly size: number })[] = [];
-    for (const write of writes) {
-      const size = sizes.get(write.name);
-      if (size === undefined || size === 0 || write.mode === LINK) continue;
-      if ((await stat(inside(cwd, write.name))).size !== size) others.push({ ...write, size });
-    }
-    if (others.length === 0) return;
-    const oids = others.map(({ oid }) => `${oid}\n`);
-    const blobSizes = withoutEnd(
-      await git.run(['cat-file', '--batch-check=%(objectsize)'], { cwd, input: oids }),
-    ).split('\n');
-    await this.#writeOwn(others.filter(({ size }, at) => Number(blobSizes[at]) === size));
-  }
-
   /** Creates the folders above a name, and removes what is in its way. */
   async #makeWay(name: string): Promise<void> {
-    for (const folder of foldersOf(name)) await this.#makeFolderOf(folder);
-    const there = entryAt(this.#info.path, name);
-    if (there === null) await this.#moveAside(name);
-    else if (there !== 'folder') await this.#unlink(name);
-    else if (!(await this.#removeHollow(inside(this.#info.path, name)))) await this.#moveAside(name);
+    await this.#makeFolders(foldersOf(name));
+    const found = entryAt(this.#info.path, name);
+    if (found === null) await this.#moveAside(name);
+    else if (found !== 'folder') await this.#unlink(name);
+    else if (!(await removeHollow(inside(this.#info.path, name)))) await this.#moveAside(name);
   }
 
-  async #makeFolderOf(name: string): Promise<void> {
-    if (this.#folders.has(name)) return;
-    for (const folder of [...foldersOf(name), name]) {
+  /** `folders`: each after the one that contains it. */
+  async #makeFolders(folders: readonly string[]): Promise<void> {
+    for (const folder of folders) {
       if (this.#folders.has(folder)) continue;
       if (entryAt(this.#info.path, folder) !== 'folder') {
         await this.#moveAside(folder);
@@ -132,7 +97,7 @@ export class TreeWriter {
     let to = inside(this.#attic, name);
     // Some of its contents may have been moved before.
     for (let n = 2; exists(to); n += 1) to = inside(this.#attic, `${name}~${n}`);
-    await mkdir(folderAbove(to), { recursive: true, mode: 0o700 });
+    await mkdir(to.subarray(0, to.lastIndexOf('/')), { recursive: true, mode: 0o700 });
     try {
       await rename(from, to);
     } catch (error) {
@@ -142,11 +107,7 @@ export class TreeWriter {
   }
 
   async #unlink(name: string): Promise<void> {
-    try {
-      await unlink(inside(this.#info.path, name));
-    } catch (error) {
-      if (!isErrno(error, ...ABSENT)) throw error;
-    }
+    await tolerateAsync(ABSENT, undefined, unlink(inside(this.#info.path, name)));
   }
 
   /** Removes folders that have become empty, except those of submodules. */
@@ -155,15 +116,11 @@ export class TreeWriter {
       if (links.has(folder) || !(await removeIfEmpty(inside(this.#info.path, folder)))) return;
     }
   }
+}
 
-  /** Removes a folder that contains only folders. False if it contains anything else. */
-  async #removeHollow(folder: Buffer): Promise<boolean> {
-    for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
-      if (!entry.isDirectory()) return false;
-      if (!(await this.#removeHollow(Buffer.concat([folder, Buffer.from('/'), entry.name])))) return false;
-    }
-    return removeIfEmpty(folder);
-  }
+function forged(name: string): GitError {
+  const message = `the object of ${textOf(name)} in the snapshot does not have the contents that its name says`;
+  return new GitError('no-snapshot', message, 'it was forged, or the disk is damaged: run git fsck');
 }
 
 /** Moves to another file system. Node copies only paths that are text; for others nothing is removed. */
@@ -177,25 +134,18 @@ async function moveAcross(from: string, to: string): Promise<void> {
   await rm(from, { recursive: true });
 }
 
-async function removeIfEmpty(folder: Buffer): Promise<boolean> {
-  try {
-    await rmdir(folder);
-    return true;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return true;
-    if (isErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) return false;
-    throw error;
+/** Removes a folder that contains only folders. False if it contains anything else. */
+async function removeHollow(folder: Buffer): Promise<boolean> {
+  for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
+    if (!entry.isDirectory()) return false;
+    if (!(await removeHollow(Buffer.concat([folder, Buffer.from('/'), entry.name])))) return false;
   }
+  return removeIfEmpty(folder);
 }
 
-function folderAbove(path: Buffer): Buffer {
-  return path.subarray(0, path.lastIndexOf(0x2f));
-}
-
-async function whole(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
-  const all: Buffer[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return Buffer.concat(all);
+async function removeIfEmpty(folder: Buffer): Promise<boolean> {
+  const removed = tolerateAsync(['ENOENT'], undefined, rmdir(folder)).then(() => true);
+  return tolerateAsync(['ENOTEMPTY', 'EEXIST', 'ENOTDIR'], false, removed);
 }
 
 /** Output of `git cat-file --batch`, blob by blob, without holding a whole blob in memory. */

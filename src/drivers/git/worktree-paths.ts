@@ -3,40 +3,52 @@
 //   REPOSITORY/meow/RUN/         in the folder that all working trees of the repository share
 //     run.json                   tree, branch and base commit of the run
 //     snapshots/NAME.json        describes refs/meow/RUN/NAME (snapshot.ts)
-//     indexes/                   copies of the tree's index, one for each state that a snapshot has
+//     indexes/                   copies of the tree's index, one for each state that a snapshot has, named by its SHA-256
 //     operations/                copies of git's state in the middle of a merge, a rebase …
 //     restores/ID.json           progress of a restore (restore.ts)
 //     kept/UNDONE/               files that restores have moved aside because no commit can hold them
-//     base-COMMIT.index          tree of a commit, to build snapshots from (commit-writer.ts)
+//     git/                       git folder of our own, without any setting of the repository (git.ts)
 //   GITDIR/meow-lease.json       in the tree's own git folder: the run that uses it
 //
-// All of it outlives engines; `meow gc` removes it.
+// All of it outlives engines; `meow gc` removes it. Agents can reach it, so the journal decides: what it says about a snapshot
+// is compared with the files.
 
-import { lstatSync, readdirSync } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
+import { type BigIntStats, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert } from '../../base/assert.ts';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
-import type { Git } from './git.ts';
-import { inside } from './names.ts';
 
-export interface WorktreeInfo {
+import { assert } from '../../base/errors.ts';
+import { ABSENT, tolerate } from '../../sys/errors.ts';
+import { type Git, LINK } from './git.ts';
+
+/** A repository, and one of its working trees. */
+export interface RepositoryInfo {
+  /** Works in the tree. */
   readonly git: Git;
-  readonly run: string;
-  /** `in-place`: the user's own tree. */
-  readonly kind: 'worktree' | 'in-place';
   /** Top folder of the tree, absolute. */
   readonly path: string;
   readonly gitDir: string;
   readonly commonDir: string;
-  /** `meow/run-ID`; in place, the branch of HEAD, or null. */
-  readonly branch: string | null;
-  /** Commit that the run started from. */
-  readonly base: string;
+  /** The user's own rules for files that git ignores. */
+  readonly excludesFile: string | null;
   /** 20, or 32 with SHA-256. */
   readonly oidBytes: number;
   /** Refs are files, not a reftable. */
   readonly refsAreFiles: boolean;
+}
+
+/** Content of `run.json`. */
+export interface RunRecord {
+  /** `in-place`: the user's own tree. */
+  readonly kind: 'worktree' | 'in-place';
+  readonly path: string;
+  /** `meow/run-ID`; in place, the branch of HEAD, or null. */
+  readonly branch: string | null;
+  /** Commit that the run started from. */
+  readonly base: string;
+}
+
+export interface WorktreeInfo extends RepositoryInfo, RunRecord {
+  readonly run: string;
 }
 
 export function runFolder(commonDir: string, run: string): string {
@@ -53,18 +65,29 @@ export function folderOf(info: WorktreeInfo): string {
   return runFolder(info.commonDir, info.run);
 }
 
+/** Git for objects and indexes of ours. */
+export function plumbing(info: WorktreeInfo): Git {
+  return info.git.plumbing(join(folderOf(info), 'git'), join(info.commonDir, 'objects'), info.oidBytes);
+}
+
+export function algorithmOf({ oidBytes }: RepositoryInfo): 'sha1' | 'sha256' {
+  return oidBytes === 32 ? 'sha256' : 'sha1';
+}
+
+/** Path of an index of ours. Nobody else uses it, so a lock is one that a killed git has left. */
+export function privateIndex(info: WorktreeInfo, name: string): string {
+  const index = join(folderOf(info), name);
+  rmSync(`${index}.lock`, { force: true });
+  return index;
+}
+
 /** Empty if there is no such folder. */
 export function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return [];
-    throw error;
-  }
+  return tolerate(ABSENT, [], () => readdirSync(folder));
 }
 
 /** A file or link that git can hold: its mode for git, and a fingerprint that every change changes. */
-export interface FoundEntry {
+interface FoundEntry {
   readonly mode: string;
   readonly fingerprint: string;
   readonly changedAtMs: number;
@@ -76,7 +99,7 @@ export function entryAt(path: string, name: string): FoundEntry | 'folder' | nul
   if (found === null) return null;
   if (found.isDirectory()) return 'folder';
   if (!found.isFile() && !found.isSymbolicLink()) return null;
-  const mode = found.isSymbolicLink() ? '120000' : (found.mode & 0o100n) === 0n ? '100644' : '100755';
+  const mode = found.isSymbolicLink() ? LINK : (found.mode & 0o100n) === 0n ? '100644' : '100755';
   const fingerprint = [mode, found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(' ');
   return { mode, fingerprint, changedAtMs: Number(found.ctimeMs) };
 }
@@ -86,11 +109,64 @@ export function exists(path: string | Buffer): boolean {
 }
 
 function statIfExists(path: string | Buffer): BigIntStats | null {
-  try {
-    // Exceptions are slow, and many of these paths do not exist.
-    return lstatSync(path, { bigint: true, throwIfNoEntry: false }) ?? null;
-  } catch (error) {
-    if (isErrno(error, 'ENOTDIR')) return null;
-    throw error;
+  // Exceptions are slow, and many of these paths do not exist.
+  return tolerate(['ENOTDIR'], null, () => lstatSync(path, { bigint: true, throwIfNoEntry: false }) ?? null);
+}
+
+/**
+ * Paths inside a tree, as git knows them: bytes with slashes. Here a path is a string with one character for each byte
+ * (a *name*), so that it can be a key, be cut and compared, and need not be UTF-8. Path for system calls. `root` is an
+ * ordinary path.
+ */
+export function inside(root: string, name: string): Buffer {
+  return Buffer.concat([Buffer.from(`${root}/`), bytesOf(name)]);
+}
+
+export function bytesOf(name: string): Buffer {
+  return Buffer.from(name, 'latin1');
+}
+
+/** Text for people and patterns. Bytes that are not UTF-8 become U+FFFD. */
+export function textOf(name: string): string {
+  return bytesOf(name).toString('utf8');
+}
+
+/** Name of an ordinary path. */
+export function nameOf(path: string): string {
+  return Buffer.from(path).toString('latin1');
+}
+
+/** Quoted as git reads it from a line. */
+export function quoted(name: string): string {
+  const escaped = name.replaceAll(/[^ !#-[\]-~]/g, (byte) => `\\${byte.charCodeAt(0).toString(8).padStart(3, '0')}`);
+  return `"${escaped}"`;
+}
+
+/** `a` and `a/b` for `a/b/c`. */
+export function foldersOf(name: string): readonly string[] {
+  const folders: string[] = [];
+  for (let at = name.indexOf('/'); at !== -1; at = name.indexOf('/', at + 1)) folders.push(name.slice(0, at));
+  return folders;
+}
+
+/** A set of names, and of folders with a trailing slash that stand for all their contents. */
+export class NameSet {
+  readonly #names: ReadonlySet<string>;
+  /** Folders that contain a member, at any depth. */
+  readonly #above = new Set<string>();
+
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
+    for (const name of this.#names) for (const folder of foldersOf(name)) this.#above.add(folder);
+  }
+
+  /** The set has the name, or a folder that contains it. */
+  covers(name: string): boolean {
+    return this.#names.has(name) || foldersOf(name).some((folder) => this.#names.has(`${folder}/`));
+  }
+
+  /** The set has something in the folder, or the whole folder. `folder`: without a slash. */
+  isWithin(folder: string): boolean {
+    return this.#above.has(folder);
   }
 }

@@ -1,32 +1,39 @@
 // The working tree of one run, between the run's steps. Callers have stopped everything that works in the tree, and make one
 // call at a time.
 
-import { rm } from 'node:fs/promises';
+import { link, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Result } from '../../base/result.ts';
-import { changesBetween, writeDiff } from './diff.ts';
-import type { Change } from './diff.ts';
-import { LEASE_FILE } from './lease.ts';
-import { NameSet, textOf } from './names.ts';
-import type { WorktreeInfo } from './worktree-paths.ts';
-import { answering } from './git-error.ts';
-import type { GitProblem } from './git-error.ts';
-import { isProtected, restore } from './restore.ts';
-import type { Restored, RestoreRequest } from './restore.ts';
-import { readRecord, refOf, writeRecord, writeRef } from './snapshot.ts';
-import type { Snapshot, SnapshotRecord } from './snapshot.ts';
-import { Snapshotter } from './snapshotter.ts';
+import { randomBytes } from 'node:crypto';
 
-export interface WorktreeStatus {
-  readonly head: string | null;
-  readonly branch: string | null;
-  /** Paths that differ from HEAD, or are untracked and not ignored. */
-  readonly paths: readonly string[];
-}
+import type { Result } from '../../base/errors.ts';
+import { own } from '../../base/json.ts';
+import { tolerateAsync } from '../../sys/errors.ts';
+import { readJsonFile } from '../../sys/files.ts';
+import { type Change, changesBetween, writeDiff } from './diff.ts';
+import { asResult, GitError, type GitProblem } from './git.ts';
+import { isProtected, restore, type Restored, type RestoreRequest } from './restore.ts';
+import { findRecord, recordOf, refOf, type Snapshot, type SnapshotRecord, writeRef } from './snapshot.ts';
+import { Snapshotter, type WorktreeStatus } from './snapshotter.ts';
+import { NameSet, textOf, type WorktreeInfo } from './worktree-paths.ts';
 
-export type Since =
-  | { readonly kind: 'commit'; readonly commit: string }
-  | { readonly kind: 'snapshot'; readonly name: string };
+/** Commits of branches. */
+export type Tips = Readonly<Record<string, string>>;
+
+export type Comparison = Snapshot & {
+  readonly changes: readonly Change[];
+  /** New files that git ignores; a folder ends with a slash. */
+  readonly hidden: readonly string[];
+  /** Protected branches that were moved to commits made here, not to those of somebody else. */
+  readonly moved: readonly string[];
+};
+
+/** Refs that belong to the engine, or change what git shows. */
+export type WatchedRefs = {
+  /** Snapshots of the run: name → commit. */
+  readonly snapshots: Readonly<Record<string, string>>;
+  /** Full names of refs that replace objects. */
+  readonly replaced: readonly string[];
+};
 
 export class Worktree {
   readonly #info: WorktreeInfo;
@@ -39,6 +46,11 @@ export class Worktree {
 
   get path(): string {
     return this.#info.path;
+  }
+
+  /** Folders with all files of the tree and of the repository. */
+  get places(): readonly string[] {
+    return [this.#info.path, this.#info.commonDir];
   }
 
   /** Commit that the run started from. */
@@ -58,90 +70,153 @@ export class Worktree {
 
   /** `name`: letters, digits, `_`, `-` and `#`. An earlier one of that name is replaced. */
   snapshot(name: string): Promise<Result<Snapshot, GitProblem>> {
-    return answering(async () => publicPart(await this.#snapshotter.take(name)));
+    return asResult(async () => publicPart(await this.#snapshotter.take(name)));
   }
 
-  /** Copies a snapshot without reading the tree: if nothing has worked there since, it is a snapshot of now. */
-  repeat(name: string, as: string): Promise<Result<Snapshot, GitProblem>> {
-    return answering(async () => {
-      const record = { ...readRecord(this.#info, name), name: as };
-      await writeRef(this.#info, as, record.commit);
-      writeRecord(this.#info, record);
-      return publicPart(record);
+  /** The snapshot of that name, by its record; null if there is none. Somebody else may have written the record. */
+  find(name: string): Snapshot | null {
+    const record = findRecord(this.#info, name);
+    return record === null ? null : publicPart(record);
+  }
+
+  /** Rules outside of the tree that make git ignore files. */
+  excludes(): string {
+    return this.#snapshotter.excludes();
+  }
+
+  /** The rules in use. */
+  get ignored(): string {
+    return this.#snapshotter.ignored;
+  }
+
+  /** Uses these rules from now on, whatever anybody changes about them. */
+  ignoring(excludes: string): void {
+    this.#snapshotter.ignoring(excludes);
+  }
+
+  /** From one snapshot to another. Starts no process if nothing has changed. */
+  changes(since: Snapshot, to: Snapshot): Promise<Result<readonly Change[], GitProblem>> {
+    return asResult(async () => {
+      const [from, after] = [recordOf(this.#info, since), recordOf(this.#info, to)];
+      if (from.tree !== after.tree) await this.#snapshotter.entriesOf(from.tree);
+      return changesBetween(this.#info, from, { ...after, entries: await this.#snapshotter.entriesOf(after.tree) });
     });
   }
 
-  /** From a commit or an earlier snapshot to a snapshot. Starts no process if nothing has changed. */
-  changes(since: Since, to: string): Promise<Result<readonly Change[], GitProblem>> {
-    return answering(async () => {
-      const after = readRecord(this.#info, to);
-      if (since.kind === 'snapshot') return changesBetween(this.#info, readRecord(this.#info, since.name), after);
-      const submodules = after.repositories.filter(({ kind }) => kind === 'submodule');
-      const before = { tree: await this.#snapshotter.treeOf(since.commit), repositories: submodules };
-      return changesBetween(this.#info, before, after);
+  /** Of the branches that match one of the patterns. */
+  tips(patterns: readonly string[]): Promise<Result<Tips, GitProblem>> {
+    return asResult(() => this.#tips(patterns));
+  }
+
+  /** Takes the snapshot `now`, and compares it with an earlier snapshot and the tips at that time. */
+  compare(before: Snapshot, tips: Tips, patterns: readonly string[]): Promise<Result<Comparison, GitProblem>> {
+    return asResult(async () => {
+      const now = await this.#snapshotter.take('now');
+      const then = recordOf(this.#info, before);
+      // Git reads this tree from its objects, so they must be those that were written.
+      await this.#snapshotter.entriesOf(then.tree);
+      const changes = await changesBetween(this.#info, then, now);
+      const ignoredThen = new NameSet(then.ignored ?? []);
+      const hidden = now.ignored.filter((name) => !ignoredThen.covers(name)).map(textOf);
+      const moved: string[] = [];
+      for (const [branch, commit] of Object.entries(await this.#tips(patterns))) {
+        if (own(tips, branch) !== commit && (await this.#isNew(commit, before.head))) moved.push(branch);
+      }
+      return { ...publicPart(now), changes, hidden, moved };
     });
   }
 
-  /** Ignored paths of a snapshot that an earlier one does not have; a folder ends with a slash. */
-  hidden(since: string, now: string): Promise<Result<readonly string[], GitProblem>> {
-    return answering(() => {
-      const before = new NameSet(readRecord(this.#info, since).ignored);
-      const { ignored } = readRecord(this.#info, now);
-      return Promise.resolve(ignored.filter((name) => !before.covers(name)).map(textOf));
-    });
+  async #tips(patterns: readonly string[]): Promise<Tips> {
+    const args = ['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads/'];
+    const lines = (await this.#info.git.line(args)).split('\n');
+    const tips = lines.map((line) => [textOf(line.slice(line.indexOf(' ') + 1)), line.split(' ')[0] ?? ''] as const);
+    return Object.fromEntries(tips.filter(([name]) => isProtected(name, patterns)));
   }
 
-  /** Commits of the branches that match one of the patterns. */
-  tips(patterns: readonly string[]): Promise<Result<Readonly<Record<string, string>>, GitProblem>> {
-    return answering(async () => {
-      const { git, path: cwd } = this.#info;
-      const refs = await git.line(['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads/'], {
-        cwd,
-      });
-      const tips = refs
+  watchedRefs(): Promise<Result<WatchedRefs, GitProblem>> {
+    return asResult(async () => {
+      const { git, run } = this.#info;
+      const own = `refs/meow/${run}/`;
+      const lines = await git.line(['for-each-ref', '--format=%(objectname) %(refname)', own, 'refs/replace/']);
+      const refs = lines
         .split('\n')
         .map((line) => [line.slice(line.indexOf(' ') + 1), line.split(' ')[0] ?? ''] as const);
-      return Object.fromEntries(tips.filter(([name]) => isProtected(textOf(name), patterns)));
+      const snapshots = refs.filter(([ref]) => ref.startsWith(own)).map(([ref, oid]) => [ref.slice(own.length), oid]);
+      const replaced = refs.map(([ref]) => ref).filter((ref) => ref.startsWith('refs/replace/'));
+      return { snapshots: Object.fromEntries(snapshots), replaced };
     });
+  }
+
+  /** Moves the ref of a snapshot back. */
+  putBack({ name, commit }: Snapshot): Promise<Result<void, GitProblem>> {
+    return asResult(() => writeRef(this.#info, name, commit));
   }
 
   /** Whether HEAD has the commit and an earlier HEAD, `since`, does not. */
-  async isNew(commit: string, since: string | null): Promise<Result<boolean, GitProblem>> {
-    return answering(async () => {
-      const { git, path: cwd } = this.#info;
-      const args = ['rev-list', '--max-count=1', commit, ...(since === null ? [] : [`^${since}`])];
-      const isReached = async (): Promise<boolean> =>
-        (await git.ask(['merge-base', '--is-ancestor', commit, 'HEAD'], { cwd })).status === 0;
-      return (await git.line(args, { cwd })) !== '' && (await isReached());
-    });
+  async #isNew(commit: string, since: string | null): Promise<boolean> {
+    const { git } = this.#info;
+    const found = await git.line(['rev-list', '--max-count=1', commit, ...(since === null ? [] : [`^${since}`])]);
+    return found !== '' && (await git.find(['merge-base', '--is-ancestor', commit, 'HEAD'])) !== null;
   }
 
-  /** Writes the differences between a commit and the tree to a file, as a patch. */
-  diff(request: { readonly against: string; readonly to: string }): Promise<Result<void, GitProblem>> {
-    return answering(async () => {
-      const now = await this.#snapshotter.take('now');
-      await writeDiff(this.#info, { against: request.against, of: now, file: request.to });
+  /** Writes the differences between a snapshot and the tree to a file, as a patch. */
+  diff(request: { readonly against: Snapshot; readonly to: string }): Promise<Result<void, GitProblem>> {
+    return asResult(async () => {
+      await writeDiff(this.#info, request.against, await this.#snapshotter.take('now'), request.to);
     });
   }
 
   restore(request: RestoreRequest): Promise<Result<Restored, GitProblem>> {
-    return answering(() => restore(this.#info, this.#snapshotter, request));
+    return asResult(() => restore(this.#info, this.#snapshotter, request));
   }
 
-  status(): Promise<Result<WorktreeStatus, GitProblem>> {
-    return answering(async () => {
-      const { head, branch, changed, untracked, nested } = await this.#snapshotter.list();
-      const names = new Set([...changed.map(({ name }) => name), ...untracked, ...nested]);
-      return { head, branch, paths: [...names].map(textOf) };
-    });
+  /** `start`: the state before the run. */
+  status(start: Snapshot): Promise<Result<WorktreeStatus, GitProblem>> {
+    return asResult(() => this.#snapshotter.status(start));
   }
 
   /** Lets another run use the tree. For the end of a run in place; `meow gc` removes a worktree of the run's own. */
   release(): Promise<Result<void, GitProblem>> {
-    return answering(() => rm(join(this.#info.gitDir, LEASE_FILE), { force: true }));
+    return asResult(() => rm(join(this.#info.gitDir, LEASE_FILE), { force: true }));
   }
 }
 
-function publicPart({ name, commit, tree, head, branch }: SnapshotRecord): Snapshot {
-  return { name, commit, tree, head, branch };
+function publicPart({ name, commit, tree, head, branch, digest }: SnapshotRecord): Snapshot {
+  return { name, commit, tree, head, branch, ...(digest === undefined ? {} : { digest }) };
+}
+
+/**
+ * Lease of a working tree: a file in the tree's git folder that names the one run that may use it. A lease belongs to
+ * a run, not to a process: it outlives the engine, and a resumed run still has it.
+ */
+export const LEASE_FILE = 'meow-lease.json';
+
+/** Null if the tree is free. */
+export function leaseHolder(gitDir: string): string | null {
+  const lease = readJsonFile(join(gitDir, LEASE_FILE)) as { readonly run: string } | null;
+  return lease?.run ?? null;
+}
+
+/** Succeeds if the run already has it. */
+export async function takeLease({ gitDir, path, run }: WorktreeInfo): Promise<void> {
+  if (await createJsonFile(join(gitDir, LEASE_FILE), { run })) return;
+  const holder = leaseHolder(gitDir);
+  if (holder === run) return;
+  throw new GitError(
+    'leased',
+    `the run ${holder ?? '(unknown)'} uses ${path}`,
+    `wait until it ends, or stop it (meow stop ${holder ?? 'RUN'}) and clean up (meow gc)`,
+  );
+}
+
+/** Creates a JSON file atomically. False if it exists. */
+export async function createJsonFile(path: string, value: unknown): Promise<boolean> {
+  const draft = `${path}.${randomBytes(4).toString('hex')}`;
+  await writeFile(draft, `${JSON.stringify(value)}\n`, { mode: 0o600 });
+  const linked = link(draft, path).then(() => true);
+  try {
+    return await tolerateAsync(['EEXIST'], false, linked);
+  } finally {
+    await rm(draft, { force: true });
+  }
 }

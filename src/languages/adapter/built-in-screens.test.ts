@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+
 import type { Adapter } from '../../ir/adapter.ts';
 import { readAdapter } from './read-adapter.ts';
 
@@ -229,7 +230,14 @@ describe('limits', () => {
     ['claude', "You've hit your 5-hour limit · resets 10:25pm (UTC)", '10:25pm (UTC)'],
     ['claude', 'You’ve hit your weekly limit · resets Nov 18, 8pm (Europe/Vienna)', 'Nov 18, 8pm (Europe/Vienna)'],
     ['claude', '5-hour limit reached ∙ resets 3pm', '3pm'],
-    ['claude', 'Claude usage limit reached. Your limit will reset at 3pm (UTC).', '3pm (UTC)'],
+    ['claude', "You've hit your limit · resets Nov 12 at 4pm (UTC)", 'Nov 12 at 4pm (UTC)'],
+    ['claude', "You've hit your limit · resets Mon 3pm", 'Mon 3pm'],
+    ['claude', "You've hit your limit · resets when the moon is full", 'when the moon is full'],
+    ['claude', "You've hit your Opus limit", undefined],
+    ['claude', 'Claude AI usage limit reached', undefined],
+    ['claude', 'I wrote a test that prints “You’ve hit your limit”, and it passes.', null],
+    ['claude', 'The rate limit reached 40 requests.', null],
+    ['claude', 'Claude usage limit reached. Your limit will reset at 3pm (UTC).', '3pm (UTC).'],
     ['claude', 'Claude AI usage limit reached|1794781538', '1794781538'],
     ['claude', 'API Error: 529 Overloaded', null],
     ['codex', '■ You’ve hit your usage limit. Upgrade to Pro (x), or try again at 10:36 PM.', '10:36 PM'],
@@ -238,6 +246,8 @@ describe('limits', () => {
       '■ You’ve hit your usage limit. Visit y or try again at Nov 18th, 2026 8:36 PM.',
       'Nov 18th, 2026 8:36 PM',
     ],
+    ['codex', "You've hit your usage limit. Try again later.", undefined],
+    ['codex', 'The message is: "You\'ve hit your usage limit."', null],
     ['codex', '■ exceeded retry limit, last status: 429 Too Many Requests', null],
     ['gemini', 'You have exhausted your capacity. Your quota will reset after 1h2m3s.', '1h2m3s'],
   ])('%s: %s', (name, text, until) => {

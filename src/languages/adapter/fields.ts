@@ -1,78 +1,106 @@
-// Field readers for adapters: lists of texts, patterns, terminal keys, enumerations. As in toml-fields.ts, absent
-// fields are null and errors are reported.
+// Sections of an adapter, and typed access to their keys. As in toml-fields.ts, absent keys are null and errors are
+// reported.
 
-import type { StopWays } from '../../ir/adapter.ts';
+import type { Hole } from '../../ir/adapter.ts';
 import { keyName } from '../../ir/prompt-text.ts';
-import type { Report } from '../report.ts';
-import { suggest } from '../report.ts';
-import { missing, stringAt, word, wordAt } from '../toml-fields.ts';
-import type { TomlString, TomlTable } from '../toml-tree.ts';
-import { describeToml } from '../toml-tree.ts';
+import type { Text } from '../../ir/text.ts';
+import { checkKeys, type Report, suggest } from '../report.ts';
+import { booleanAt, durationAt, missing, stringAt, tableAt, wordAt } from '../toml-fields.ts';
+import { describeToml, type TomlString, type TomlTable, type TomlValue } from '../toml-tree.ts';
+import { commandText, type Reading } from './placeholders.ts';
 
-/** A text that must not be empty. */
-export function filledAt(report: Report, table: TomlTable, key: string): TomlString | null {
-  const string = stringAt(report, table, key);
-  if (string === null || string.value.trim() !== '') return string;
-  report.error('invalid-value', string.place, `"${key}" is empty`, 'Write something, or remove the line.');
-  return null;
+/** `[NAME]`. An unknown key is a warning. `advice`: what to write after the header. */
+export function sectionAt(reading: Reading, name: string, known: readonly string[], advice: string): Fields | null {
+  const { report, root } = reading;
+  const table = tableAt(report, root, name, `Write [${name}] and ${advice}.`);
+  if (table === null) return null;
+  checkKeys(report, table, known, `[${name}]`, 'warning');
+  return fieldsOf(reading, table, `[${name}]`);
 }
 
-/** The same, for a required key. */
-export function neededAt(
-  report: Report,
+/** The same; without the section, all its keys are absent. */
+export function optionalSection(reading: Reading, name: string, known: readonly string[], advice: string): Fields {
+  const empty: TomlTable = { kind: 'table', place: { from: 0, to: 1 }, entries: new Map() };
+  return sectionAt(reading, name, known, advice) ?? fieldsOf(reading, empty, `[${name}]`);
+}
+
+/** `[[NAME]]`: tables of the same name, at `key` of `table`. An unknown key is a warning. */
+export function sectionsAt(
+  reading: Reading,
   table: TomlTable,
-  section: string,
   key: string,
-  hint: string,
-): TomlString | null {
-  if (!table.entries.has(key)) missing(report, table.place, section, key, hint);
-  return filledAt(report, table, key);
-}
-
-/** A list of texts; a single text needs no brackets. */
-export function textsAt(report: Report, table: TomlTable, key: string): readonly TomlString[] | null {
-  const entry = table.entries.get(key);
-  if (entry === undefined) return null;
-  const { value } = entry;
-  const items = value.kind === 'list' ? value.items : [value];
+  known: readonly string[],
+  name = key,
+): readonly Fields[] {
+  const { report } = reading;
+  const value = table.entries.get(key)?.value;
+  const items = value?.kind === 'list' ? value.items : [value];
   return items.flatMap((item) => {
-    if (item.kind === 'string') return [item];
-    const message = `"${key}" must be a list of strings, got ${describeToml(item)}`;
-    report.error('wrong-type', item.place, message, `For example ${key} = ["one", "two"].`);
+    if (item === undefined) return [];
+    if (item.kind === 'table' && value?.kind === 'list') {
+      checkKeys(report, item, known, `[[${name}]]`, 'warning');
+      return [fieldsOf(reading, item, `[[${name}]]`)];
+    }
+    const message = `"${key}" must be a list of tables, got ${describeToml(item)}`;
+    report.error('wrong-type', item.place, message, `Write [[${name}]], and its keys below it.`);
     return [];
   });
 }
 
-/** Tables of the same name: `[[dialogs]]`. */
-export function tablesAt(report: Report, table: TomlTable, key: string, written = key): readonly TomlTable[] {
-  const entry = table.entries.get(key);
-  if (entry === undefined) return [];
-  const { value } = entry;
-  const items = value.kind === 'list' ? value.items : [null];
-  return items.flatMap((item) => {
-    if (item?.kind === 'table') return [item];
-    const message = `"${key}" must be a list of tables, got ${describeToml(item ?? value)}`;
-    report.error('wrong-type', (item ?? value).place, message, `Write [[${written}]], and its keys below it.`);
-    return [];
-  });
-}
+export type Fields = ReturnType<typeof fieldsOf>;
 
-export function wordsAt<Word extends string>(
-  report: Report,
-  table: TomlTable,
-  key: string,
-  words: readonly Word[],
-): readonly Word[] {
-  return (textsAt(report, table, key) ?? []).flatMap((string) => word(report, key, string, words) ?? []);
-}
-
-/** The signal that asks a process to exit. */
-export function signalAt(report: Report, table: TomlTable): StopWays['signal'] {
-  return wordAt(report, table, 'signal', ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) ?? 'SIGTERM';
-}
-
-export function patternsAt(report: Report, table: TomlTable, key: string): readonly string[] {
-  return (textsAt(report, table, key) ?? []).flatMap((string) => pattern(report, string) ?? []);
+/** `section`: its name in messages. */
+function fieldsOf(reading: Reading, table: TomlTable, section: string) {
+  const { report } = reading;
+  /** A text that must not be empty. */
+  const filled = (key: string): TomlString | null => {
+    const string = stringAt(report, table, key);
+    if (string === null || string.value.trim() !== '') return string;
+    report.error('invalid-value', string.place, `"${key}" is empty`, 'Write something, or remove the line.');
+    return null;
+  };
+  const require = (key: string, hint: string): void => {
+    if (!table.entries.has(key)) missing(report, table.place, section, key, hint);
+  };
+  /** A list of texts, empty if absent; a single text needs no brackets. */
+  const texts = (key: string): readonly TomlString[] => {
+    const value = table.entries.get(key)?.value;
+    const items = value?.kind === 'list' ? value.items : [value];
+    return items.flatMap((item) => {
+      if (item === undefined) return [];
+      if (item.kind === 'string') return [item];
+      const message = `"${key}" must be a list of strings, got ${describeToml(item)}`;
+      report.error('wrong-type', item.place, message, `For example ${key} = ["one", "two"].`);
+      return [];
+    });
+  };
+  return {
+    table,
+    filled,
+    texts,
+    value: (key: string): TomlValue | undefined => table.entries.get(key)?.value,
+    text: (key: string): string | null => filled(key)?.value ?? null,
+    require,
+    needed: (key: string, hint: string): TomlString | null => {
+      require(key, hint);
+      return filled(key);
+    },
+    /** A command, or a part of one. `more`: additional placeholders allowed here. */
+    command: (key: string, more: readonly Hole[] = []): Text | null => {
+      const string = filled(key);
+      return string === null ? null : commandText(reading, string, more);
+    },
+    string: (key: string): string | null => stringAt(report, table, key)?.value ?? null,
+    boolean: (key: string): boolean | null => booleanAt(report, table, key),
+    duration: (key: string): number | null => durationAt(report, table, key),
+    word: <Word extends string>(key: string, words: readonly Word[]): Word | null => wordAt(report, table, key, words),
+    patterns: (key: string): readonly string[] => texts(key).flatMap((text) => pattern(report, text) ?? []),
+    /** Names of terminal keys, as in tmux. */
+    keys: (key: string): readonly string[] | null =>
+      table.entries.has(key) ? texts(key).flatMap((text) => pressed(report, text) ?? []) : null,
+    /** The signal that asks a process to exit. */
+    signal: () => wordAt(report, table, 'signal', ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) ?? 'SIGTERM',
+  };
 }
 
 /** Flags of every pattern. */
@@ -102,12 +130,6 @@ function problemOf(source: string): string | null {
 /** Number of groups in a pattern. */
 export function groupsIn(source: string): number {
   return (new RegExp(`${source}|`, FLAGS).exec('')?.length ?? 1) - 1;
-}
-
-/** Key names as in tmux. */
-export function keysAt(report: Report, table: TomlTable, key: string): readonly string[] | null {
-  const texts = textsAt(report, table, key);
-  return texts === null ? null : texts.flatMap((string) => pressed(report, string) ?? []);
 }
 
 /** Shown after an unknown key name. */

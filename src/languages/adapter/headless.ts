@@ -1,20 +1,25 @@
 // Channels without a terminal: one process per prompt (`[headless]`), or a protocol (`[acp]`).
 
-import type { AcpProfile, HeadlessProfile, Hole } from '../../ir/adapter.ts';
+import {
+  type AcpProfile,
+  type HeadlessProfile,
+  type Hole,
+  NEVER_ASKS,
+  type PermissionArgs,
+  PERMISSIONS,
+} from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
-import { listed, suggest } from '../report.ts';
-import { booleanAt, checkKeys, missing, tableAt, wordAt } from '../toml-fields.ts';
-import type { TomlTable } from '../toml-tree.ts';
-import { filledAt, signalAt } from './fields.ts';
-import type { Texts } from './placeholders.ts';
-import { commandAt, hasPlaceholder } from './placeholders.ts';
-import { readSessionCommands } from './session.ts';
+import { checkKeys, listed, suggest } from '../report.ts';
+import { stringAt, tableAt } from '../toml-fields.ts';
+import { type Fields, sectionAt } from './fields.ts';
+import { hasPlaceholder, type Reading } from './placeholders.ts';
 
 const KEYS = [
   'command',
   'resume',
   'fork',
   'replay',
+  'permissions',
   'model_args',
   'effort_args',
   'prompt',
@@ -26,45 +31,39 @@ const KEYS = [
 /** Output format of an agent that prints only its answer. */
 const PLAIN = 'text';
 
-export function readHeadless(texts: Texts, root: TomlTable, readers: readonly string[]): HeadlessProfile | null {
-  const { report } = texts;
-  const table = tableAt(report, root, 'headless', 'Write [headless] and below it command = "my-agent".');
-  if (table === null) return null;
-  checkKeys(report, table, KEYS, '[headless]', 'warning');
-  const prompt = wordAt(report, table, 'prompt', ['stdin', 'argument'] as const) ?? 'stdin';
-  const reader = readReader(texts, table, readers);
-  const more: readonly Hole[] = prompt === 'argument' ? ['prompt'] : [];
-  const commands = readSessionCommands(texts, table, {
-    section: '[headless]',
+export function readHeadless(reading: Reading, readers: readonly string[]): HeadlessProfile | null {
+  const headless = sectionAt(reading, 'headless', KEYS, 'below it command = "my-agent"');
+  if (headless === null) return null;
+  const prompt = headless.word('prompt', ['stdin', 'argument'] as const) ?? 'stdin';
+  const reader = readReader(reading, headless, readers);
+  const commands = readSessionCommands(reading, headless, {
     resume: 'resume',
     fork: 'fork',
-    canTell: reader !== PLAIN,
-    untold: `the reader "${PLAIN}" knows of none`,
-    more,
+    cannotReport: reader === PLAIN ? `the reader "${PLAIN}" knows of none` : null,
+    more: prompt === 'argument' ? ['prompt'] : [],
   });
-  if (prompt === 'argument') {
-    for (const key of ['command', 'resume', 'fork'] as const) needPrompt(texts, table, key, commands[key]);
+  for (const key of ['command', 'resume', 'fork'] as const) {
+    const written = headless.value(key);
+    const text = commands[key];
+    if (prompt === 'stdin' || written === undefined || text === null || hasPlaceholder(text, 'prompt')) continue;
+    const message = `"${key}" does not hand over the prompt: it has no {{prompt}}`;
+    const hint = 'Put {{prompt}} where the agent takes it, or let it be read from stdin: prompt = "stdin".';
+    reading.report.error('missing-hole', written.place, message, hint);
   }
   return {
     ...commands,
-    replays: booleanAt(report, table, 'replay') ?? false,
-    modelArgs: commandAt(texts, table, 'model_args', ['model']),
-    effortArgs: commandAt(texts, table, 'effort_args', ['effort']),
+    replays: headless.boolean('replay') ?? false,
+    permissions: readPermissions(reading, headless),
+    modelArgs: headless.command('model_args', ['model']),
+    effortArgs: headless.command('effort_args', ['effort']),
     prompt,
     reader,
-    signal: signalAt(report, table),
+    signal: headless.signal(),
   };
 }
 
-function needPrompt({ report }: Texts, table: TomlTable, key: string, text: Text | null): void {
-  const entry = table.entries.get(key);
-  if (text === null || entry === undefined || hasPlaceholder(text, 'prompt')) return;
-  const hint = 'Put {{prompt}} where the agent takes it, or let it be read from stdin: prompt = "stdin".';
-  report.error('missing-hole', entry.value.place, `"${key}" does not hand over the prompt: it has no {{prompt}}`, hint);
-}
-
-function readReader({ report }: Texts, table: TomlTable, readers: readonly string[]): string {
-  const reader = filledAt(report, table, 'reader');
+function readReader({ report }: Reading, headless: Fields, readers: readonly string[]): string {
+  const reader = headless.filled('reader');
   if (reader === null) return PLAIN;
   if (!readers.includes(reader.value)) {
     const hint = suggest(reader.value, readers, `Available: ${listed(readers)}.`);
@@ -73,18 +72,69 @@ function readReader({ report }: Texts, table: TomlTable, readers: readonly strin
   return reader.value;
 }
 
-export function readAcp(texts: Texts, root: TomlTable): AcpProfile | null {
-  const { report } = texts;
-  const table = tableAt(report, root, 'acp', 'Write [acp] and below it command = "my-agent --acp".');
-  if (table === null) return null;
-  checkKeys(report, table, ['command', 'permission', 'signal'], '[acp]', 'warning');
-  const command = commandAt(texts, table, 'command');
-  if (!table.entries.has('command')) {
-    missing(report, table.place, '[acp]', 'command', 'Say how the agent is started: command = "my-agent --acp".');
-  }
+export function readAcp(reading: Reading): AcpProfile | null {
+  const acp = sectionAt(reading, 'acp', ['command', 'permission', 'signal'], 'below it command = "my-agent --acp"');
+  if (acp === null) return null;
+  acp.require('command', 'Say how the agent is started: command = "my-agent --acp".');
   return {
-    command: command ?? '',
-    permission: wordAt(report, table, 'permission', ['ask', 'allow', 'deny'] as const) ?? 'ask',
-    signal: signalAt(report, table),
+    command: acp.command('command') ?? '',
+    permission: acp.word('permission', ['ask', 'edits', 'allow', 'deny'] as const) ?? 'ask',
+    signal: acp.signal(),
   };
+}
+
+/** Without `all`, the commands as they are allow everything. */
+export function readPermissions({ report }: Reading, section: Fields): PermissionArgs {
+  const hint = 'Write permissions = { ask = "ARGUMENTS", edits = "ARGUMENTS", all = "ARGUMENTS" }.';
+  const table = tableAt(report, section.table, 'permissions', hint);
+  if (table === null) return NEVER_ASKS;
+  checkKeys(report, table, PERMISSIONS, '"permissions"', 'warning');
+  const args = (key: string): string | null => stringAt(report, table, key)?.value ?? null;
+  return { ask: args('ask'), edits: args('edits'), all: args('all') ?? '' };
+}
+
+/** The keys for sessions, which have other names in each section. */
+interface SessionKeys {
+  readonly resume: string;
+  readonly fork: string;
+  /** Why the agent itself cannot report its session there; null if it can. */
+  readonly cannotReport: string | null;
+  /** Placeholders with a value in all commands. */
+  readonly more: readonly Hole[];
+}
+
+/** Commands that start, resume or fork a session, and who chooses the id of a new one. */
+export function readSessionCommands(
+  { report }: Reading,
+  section: Fields,
+  { resume: resumeKey, fork: forkKey, cannotReport, more }: SessionKeys,
+): Pick<HeadlessProfile, 'command' | 'resume' | 'fork' | 'sessionId'> {
+  const declared = section.word('session_id', ['chosen', 'told', 'none'] as const);
+  const chosen: readonly Hole[] = declared === null || declared === 'chosen' ? ['session_id'] : [];
+  const command = section.command('command', [...more, ...chosen]);
+  section.require('command', 'Say how the agent is started: command = "my-agent".');
+  const sessionId =
+    declared ?? (hasPlaceholder(command, 'session_id') ? 'chosen' : cannotReport === null ? 'told' : 'none');
+  if (sessionId === 'told' && cannotReport !== null) {
+    const { place } = section.value('session_id') ?? section.table;
+    const message = `the agent cannot tell its session: ${cannotReport}`;
+    report.error('session-untold', place, message, 'Write session_id = "none".');
+  }
+  const forked: readonly Hole[] = sessionId === 'chosen' ? ['session_id', 'new_session_id'] : ['session_id'];
+  const resume = section.command(resumeKey, [...more, 'session_id']);
+  const fork = section.command(forkKey, [...more, ...forked]);
+  const need = (key: string, text: Text | null, hole: Hole, severity: 'error' | 'warning' = 'error'): void => {
+    const written = section.value(key);
+    if (text === null || written === undefined || hasPlaceholder(text, hole)) return;
+    const message = `"${key}" does not say which session: it has no {{${hole}}}`;
+    const otherwise =
+      severity === 'warning' ? ' Without it the agent resumes the session that it considers the latest.' : '';
+    const hint = `Put {{${hole}}} where the agent takes the id of a session.${otherwise}`;
+    report[severity]('missing-hole', written.place, message, hint);
+  };
+  if (declared === 'chosen') need('command', command, 'session_id');
+  // Some agents have one session per folder.
+  need(resumeKey, resume, 'session_id', 'warning');
+  for (const hole of forked) need(forkKey, fork, hole);
+  return { command: command ?? '', resume, fork, sessionId };
 }

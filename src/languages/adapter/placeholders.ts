@@ -1,17 +1,11 @@
 // Texts of an adapter with {{…}}: shell commands, and plain values. Which placeholders are allowed depends on the
 // position; ir/adapter.ts lists them all.
 
-import type { Hole as Name } from '../../ir/adapter.ts';
-import { PLACEHOLDERS } from '../../ir/adapter.ts';
-import type { Text } from '../../ir/text.ts';
-import { referencesIn } from '../../ir/text.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
-import { readTemplate, scriptText, verbatimText } from '../template.ts';
-import type { Hole } from '../template.ts';
-import type { TomlString, TomlTable } from '../toml-tree.ts';
-import { placeWithin } from '../toml-tree.ts';
-import { filledAt } from './fields.ts';
+import { type Hole as Name, PLACEHOLDERS } from '../../ir/adapter.ts';
+import { referencesIn, type Text } from '../../ir/text.ts';
+import { listed, type Report, suggest } from '../report.ts';
+import { type Hole, readTemplate, scriptText, verbatimText } from '../template.ts';
+import { placeWithin, type TomlString, type TomlTable } from '../toml-tree.ts';
 
 /** Known for every start. */
 const ALWAYS: readonly Name[] = ['agent', 'workflow_id', 'workdir', 'folder', 'meow', 'hook', 'socket', 'inbox'];
@@ -26,35 +20,32 @@ const ELSEWHERE: Readonly<Partial<Record<Name, string>>> = {
   prompt: 'It is for the commands of [headless] alone, with prompt = "argument".',
 };
 
-/** Texts of one file. */
-export interface Texts {
+/** The file being read. */
+export interface Reading {
   readonly report: Report;
-  /** Whether there is a home folder. */
-  readonly home: boolean;
-  /** Names used so far. */
+  readonly root: TomlTable;
+  /** Names of the placeholders used so far. */
   readonly used: Set<string>;
 }
 
 /** A command, or a part of one. `more`: additional placeholders allowed here. */
-export function commandAt(texts: Texts, table: TomlTable, key: string, more: readonly Name[] = []): Text | null {
-  const string = filledAt(texts.report, table, key);
-  if (string === null) return null;
-  const cure = 'Make it a separate word, or put it in quotes.';
-  return scriptText(texts.report, string, readParts(texts, string, more), { cure: () => cure });
+export function commandText(reading: Reading, string: TomlString, more: readonly Name[]): Text {
+  const cure = (): string => 'Make it a separate word, or put it in quotes.';
+  return scriptText(reading.report, string, readParts(reading, string, more), { cure });
 }
 
 /** An environment value, a path, a text. */
-export function value(texts: Texts, string: TomlString): Text {
-  return verbatimText(readParts(texts, string, []));
+export function plainText(reading: Reading, string: TomlString): Text {
+  return verbatimText(readParts(reading, string, []));
 }
 
 export function hasPlaceholder(text: Text | null, name: Name): boolean {
   return text !== null && referencesIn(text).some(({ path }) => path[0] === name);
 }
 
-function readParts(texts: Texts, string: TomlString, more: readonly Name[]): readonly (string | Hole)[] {
-  const { report, used, home } = texts;
-  const known: readonly string[] = [...ALWAYS, ...(home ? (['home'] as const) : []), ...more];
+function readParts(reading: Reading, string: TomlString, more: readonly Name[]): readonly (string | Hole)[] {
+  const { report, root, used } = reading;
+  const known: readonly string[] = [...ALWAYS, ...(root.entries.has('home') ? ['home'] : []), ...more];
   const parts = readTemplate(report, string);
   for (const part of parts) {
     if (typeof part === 'string') continue;

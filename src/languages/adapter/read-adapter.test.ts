@@ -2,11 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ok } from '../../base/result.ts';
-import type { Adapter } from '../../ir/adapter.ts';
-import { channelsOf } from '../../ir/adapter.ts';
-import type { Text } from '../../ir/text.ts';
-import { fillString } from '../../ir/text.ts';
+
+import { ok } from '../../base/errors.ts';
+import { type Adapter, channelsOf, DEFAULT_TIMING } from '../../ir/adapter.ts';
+import { fillString, type Text } from '../../ir/text.ts';
 import { readAdapter } from './read-adapter.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -45,6 +44,7 @@ test('the least that an adapter must say, and what holds where it says nothing',
       command: 'agent',
       resumeCommand: null,
       forkCommand: null,
+      permissions: { ask: null, edits: null, all: '' },
       sessionId: 'none',
       startupMs: 3_000,
       ready: null,
@@ -58,11 +58,13 @@ test('the least that an adapter must say, and what holds where it says nothing',
         draft: [],
         alters: [],
         misread: [],
+        deadlineMs: null,
       },
       acknowledge: { byHook: false, busy: [], queued: [], timeoutMs: 2_000 },
       dialogs: [],
       liveness: { firstMs: null, idleMs: null, failed: [] },
       stop: { interruptKeys: ['C-c'], keys: [], waitMs: 5_000, signal: 'SIGTERM' },
+      timing: DEFAULT_TIMING,
     },
     headless: null,
     acp: null,
@@ -175,6 +177,7 @@ clear_keys = ["C-u", "C-k"]
 draft = ['^> \\S']
 alters = ["tabs", "composition"]
 misread = ['^/']
+deadline = "2m"
 
 [acknowledge]
 hook = false
@@ -195,6 +198,14 @@ at_start = true
 first = "1m"
 idle = "10m"
 failed = ['^Error: (.+)']
+
+[timing]
+settle = "200ms"
+pause = "500ms"
+typing = "2s"
+visible = "3s"
+react = "5s"
+recover = "2m"
 
 [graceful_stop]
 interrupt_keys = ["C-c"]
@@ -271,6 +282,7 @@ pattern = 'no more'
         draft: [String.raw`^> \S`],
         alters: ['tabs', 'composition'],
         misread: ['^/'],
+        deadlineMs: 120_000,
       },
       acknowledge: { byHook: false, busy: ['Working'], queued: ['Queued'], timeoutMs: 3_000 },
       dialogs: [
@@ -286,6 +298,14 @@ pattern = 'no more'
       ],
       liveness: { firstMs: 60_000, idleMs: 600_000, failed: ['^Error: (.+)'] },
       stop: { interruptKeys: ['C-c'], keys: ['C-d'], waitMs: 1_000, signal: 'SIGINT' },
+      timing: {
+        settleMs: 200,
+        pauseMs: 500,
+        typingMs: 2_000,
+        visibleMs: 3_000,
+        reactMs: 5_000,
+        recoverMs: 120_000,
+      },
     },
     headless: { prompt: 'argument', reader: 'json', sessionId: 'told', signal: 'SIGHUP' },
     acp: { command: 'agent --acp', permission: 'deny', signal: 'SIGINT' },
@@ -550,13 +570,13 @@ describe('in the documents', () => {
   });
 
   test('every section and every key of the reference exists, and none is left out', () => {
-    const sources = ['fields', 'headless', 'read-adapter', 'session', 'start-environment', 'terminal'];
+    const sources = ['fields', 'headless', 'read-adapter', 'terminal'];
     const code = sources.map((name) => readFileSync(join(import.meta.dirname, `${name}.ts`), 'utf8')).join('\n');
     const reference = page.slice(page.indexOf('\n## Reference'), page.indexOf('\n## What a hole'));
     const rows = [...reference.matchAll(/^\| `([a-z_]+)` \|/gm)].map(({ 1: key = '' }) => key);
     expect(rows.filter((key) => !code.includes(`'${key}'`))).toEqual([]);
     const known = [
-      ...code.matchAll(/checkKeys\(report, table, \[([^\]]*)\]|const (?:INJECTION_)?KEYS = \[([^\]]*)\]/g),
+      ...code.matchAll(/[sS]ections?(?:At)?\(reading, [^[\n]*\[([^\]]*)\]|const [A-Z_]*KEYS = \[([^\]]*)\]/g),
     ].flatMap(({ 1: inline, 2: named }) =>
       [...(inline ?? named ?? '').matchAll(/'([a-z_]+)'/g)].map(({ 1: key = '' }) => key),
     );

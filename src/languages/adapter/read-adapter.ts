@@ -1,20 +1,16 @@
 // Reads `adapter.toml` as an Adapter. Checks every key and reports every problem. An unknown key is a warning, because
 // adapters move between versions; everything else is an error. Docs: docs/adapters.md.
 
-import type { Diagnostic } from '../../base/diagnostic.ts';
-import { hasErrors } from '../../base/diagnostic.ts';
-import { makeSource } from '../../base/source.ts';
-import type { Adapter, HookNames, LimitPattern, ProgramCheck, RequiredProgram } from '../../ir/adapter.ts';
-import { channelsOf } from '../../ir/adapter.ts';
-import type { Report } from '../report.ts';
-import { createReport } from '../report.ts';
-import { booleanAt, checkKeys, missing, stringAt, tableAt, wordAt } from '../toml-fields.ts';
-import type { TomlString, TomlTable } from '../toml-tree.ts';
+import { type Diagnostic, hasErrors, makeSource } from '../../base/source.ts';
+import { type Adapter, type AdapterFile, channelsOf } from '../../ir/adapter.ts';
+import type { Text } from '../../ir/text.ts';
+import { checkKeys, createReport, type Report } from '../report.ts';
+import { isVariableName, missing, readEnvironment, tableAt } from '../toml-fields.ts';
+import type { TomlString } from '../toml-tree.ts';
 import { readToml } from '../toml.ts';
-import { filledAt, groupsIn, neededAt, pattern, tablesAt, textsAt } from './fields.ts';
+import { groupsIn, pattern, sectionAt, sectionsAt } from './fields.ts';
 import { readAcp, readHeadless } from './headless.ts';
-import type { Texts } from './placeholders.ts';
-import { readFiles, readHome, readOwnEnvironment } from './start-environment.ts';
+import { plainText, type Reading } from './placeholders.ts';
 import { readTerminal, TERMINAL_SECTIONS } from './terminal.ts';
 
 export interface AdapterInput {
@@ -32,7 +28,7 @@ export function readAdapter({ file, text, readers }: AdapterInput): {
 } {
   const report = createReport(makeSource(file, text));
   const root = readToml(report);
-  const adapter = root === null ? null : read(report, root, readers);
+  const adapter = root === null ? null : read({ report, root, used: new Set() }, readers);
   const diagnostics = report.diagnostics();
   return { adapter: hasErrors(diagnostics) ? null : adapter, diagnostics };
 }
@@ -51,46 +47,44 @@ const SECTIONS = [
   'limits',
 ];
 
-function read(report: Report, root: TomlTable, readers: readonly string[]): Adapter {
-  checkKeys(report, root, SECTIONS, 'an adapter', 'warning');
-  const texts: Texts = { report, home: root.entries.has('home'), used: new Set() };
-  const hooks = readHooks(report, root);
+function read(reading: Reading, readers: readonly string[]): Adapter {
+  checkKeys(reading.report, reading.root, SECTIONS, 'an adapter', 'warning');
+  const hooks = readHooks(reading);
   const adapter: Adapter = {
-    ...readHead(report, root),
-    program: readProgram(report, root),
-    environment: readOwnEnvironment(texts, root),
-    home: readHome(report, root),
-    files: readFiles(texts, root),
+    ...readHead(reading),
+    program: readProgram(reading),
+    environment: readOwnEnvironment(reading),
+    home: readHome(reading),
+    files: readFiles(reading),
     hooks,
-    terminal: readTerminal(texts, root, hooks),
-    headless: readHeadless(texts, root, readers),
-    acp: readAcp(texts, root),
-    mailbox: readMailbox(report, root),
-    limits: tablesAt(report, root, 'limits').map((table) => readLimit(report, table)),
+    terminal: readTerminal(reading, hooks),
+    headless: readHeadless(reading, readers),
+    acp: readAcp(reading),
+    mailbox: sectionAt(reading, 'mailbox', ['enabled'], 'below it enabled = true')?.boolean('enabled') ?? false,
+    limits: readLimits(reading),
   };
-  checkChannels(report, root, adapter);
-  checkHook(report, root, texts);
+  checkChannels(reading, adapter);
+  checkHook(reading);
   return adapter;
 }
 
-function readHead(report: Report, root: TomlTable): Pick<Adapter, 'name' | 'description' | 'isDefault' | 'alias'> {
-  const table = tableAt(report, root, 'adapter', 'Write [adapter] and below it name = "my-agent".');
-  if (table === null) {
-    if (!root.entries.has('adapter'))
-      missing(report, START, 'the file', '[adapter]', 'Write [adapter] and below it name = "my-agent".');
-    return { name: '', description: '', isDefault: false, alias: null };
-  }
-  checkKeys(report, table, ['name', 'description', 'default', 'alias'], '[adapter]', 'warning');
-  const name = neededAt(report, table, '[adapter]', 'name', 'Give it the name that workflows use: name = "my-agent".');
+const HEAD_KEYS = ['name', 'description', 'default', 'alias'];
+
+function readHead(reading: Reading): Pick<Adapter, 'name' | 'description' | 'isDefault' | 'alias'> {
+  const { report, root } = reading;
+  const advice = 'below it name = "my-agent"';
+  const head = sectionAt(reading, 'adapter', HEAD_KEYS, advice);
+  if (!root.entries.has('adapter')) missing(report, START, 'the file', '[adapter]', `Write [adapter] and ${advice}.`);
+  const name = head?.needed('name', 'Give it the name that workflows use: name = "my-agent".') ?? null;
   if (name !== null && !isAdapterName(name.value)) {
     const hint = 'A name has 1 to 40 letters, digits, "-" and "_": it is the name of a folder, too.';
     report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is not a valid name for an adapter`, hint);
   }
   return {
     name: name?.value ?? '',
-    description: stringAt(report, table, 'description')?.value ?? '',
-    isDefault: booleanAt(report, table, 'default') ?? false,
-    alias: stringAt(report, table, 'alias')?.value ?? null,
+    description: head?.string('description') ?? '',
+    isDefault: head?.boolean('default') ?? false,
+    alias: head?.string('alias') ?? null,
   };
 }
 
@@ -98,32 +92,22 @@ export function isAdapterName(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/.test(text);
 }
 
-function readMailbox(report: Report, root: TomlTable): boolean {
-  const table = tableAt(report, root, 'mailbox', 'Write [mailbox] and below it enabled = true.');
-  if (table === null) return false;
-  checkKeys(report, table, ['enabled'], '[mailbox]', 'warning');
-  return booleanAt(report, table, 'enabled') ?? false;
+function readLimits(reading: Reading): Adapter['limits'] {
+  const { report, root } = reading;
+  return sectionsAt(reading, root, 'limits', ['pattern', 'reset']).map((limit) => {
+    const written = limit.needed('pattern', "Say what the agent says then: pattern = 'usage limit'.");
+    const source = written === null ? null : pattern(report, written);
+    const reset = limit.word('reset', ['epoch', 'duration', 'clock'] as const);
+    if (written !== null && source !== null && reset !== null && groupsIn(source) === 0) {
+      const message = 'the pattern has no group, and its first group must tell when the limit ends';
+      const hint = "Put it in brackets: 'try again in (\\d+m)'; or remove reset.";
+      report.error('invalid-pattern', written.place, message, hint);
+    }
+    return { pattern: source ?? '', reset };
+  });
 }
 
-function readLimit(report: Report, table: TomlTable): LimitPattern {
-  const section = '[[limits]]';
-  checkKeys(report, table, ['pattern', 'reset'], section, 'warning');
-  const said = neededAt(report, table, section, 'pattern', "Say what the agent says then: pattern = 'usage limit'.");
-  const source = said === null ? null : pattern(report, said);
-  const reset = wordAt(report, table, 'reset', ['epoch', 'duration', 'clock'] as const);
-  if (said !== null && source !== null && reset !== null && groupsIn(source) === 0) {
-    const message = 'the pattern has no group, and its first group must tell when the limit ends';
-    report.error(
-      'invalid-pattern',
-      said.place,
-      message,
-      "Put it in brackets: 'try again in (\\d+m)'; or remove reset.",
-    );
-  }
-  return { pattern: source ?? '', reset };
-}
-
-function checkChannels(report: Report, root: TomlTable, adapter: Adapter): void {
+function checkChannels({ report, root }: Reading, adapter: Adapter): void {
   const written = ['spawn', 'headless', 'acp'].some((section) => root.entries.has(section));
   if (written || channelsOf(adapter).length > 0) return;
   const place = root.entries.get('adapter')?.keyPlace ?? START;
@@ -132,7 +116,7 @@ function checkChannels(report: Report, root: TomlTable, adapter: Adapter): void 
 }
 
 /** Named hooks must be called. */
-function checkHook(report: Report, root: TomlTable, { used }: Texts): void {
+function checkHook({ report, root, used }: Reading): void {
   const hooks = root.entries.get('hooks');
   if (hooks === undefined || used.has('hook')) return;
   const message = 'nothing calls {{hook}}, so these events never arrive';
@@ -156,27 +140,25 @@ const HOOK_KEYS = [
   'message_key',
 ];
 
-function readHooks(report: Report, root: TomlTable): HookNames | null {
-  const table = tableAt(report, root, 'hooks', 'Write [hooks] and below it accepted = "NAME".');
-  if (table === null) return null;
-  checkKeys(report, table, HOOK_KEYS, '[hooks]', 'warning');
-  const text = (key: string): string | null => filledAt(report, table, key)?.value ?? null;
+function readHooks(reading: Reading): Adapter['hooks'] {
+  const hooks = sectionAt(reading, 'hooks', HOOK_KEYS, 'below it accepted = "NAME"');
+  if (hooks === null) return null;
   const hook = (key: string): string | null => {
-    const string = filledAt(report, table, key);
-    return string === null ? null : hookName(report, string);
+    const name = hooks.filled(key);
+    return name === null ? null : hookName(reading.report, name);
   };
   return {
     begun: hook('begun'),
     accepted: hook('accepted'),
     toolBegun: hook('tool_begun'),
     toolEnded: hook('tool_ended'),
-    blocked: (textsAt(report, table, 'blocked') ?? []).flatMap((string) => hookName(report, string) ?? []),
+    blocked: hooks.texts('blocked').flatMap((name) => hookName(reading.report, name) ?? []),
     stopped: hook('stopped'),
     failed: hook('failed'),
     ended: hook('ended'),
-    sessionKey: text('session_key') ?? 'session_id',
-    promptKey: text('prompt_key'),
-    messageKey: text('message_key'),
+    sessionKey: hooks.text('session_key') ?? 'session_id',
+    promptKey: hooks.text('prompt_key'),
+    messageKey: hooks.text('message_key'),
   };
 }
 
@@ -190,34 +172,106 @@ function hookName(report: Report, { value, place }: TomlString): string | null {
 
 const PROGRAM_KEYS = ['name', 'version_command', 'tried', 'install', 'login_command', 'login_cure', 'checks'];
 
-function readProgram(report: Report, root: TomlTable): RequiredProgram | null {
-  const table = tableAt(report, root, 'program', 'Write [program] and below it name = "PROGRAM".');
-  if (table === null) return null;
-  checkKeys(report, table, PROGRAM_KEYS, '[program]', 'warning');
-  const name = neededAt(report, table, '[program]', 'name', 'Name what is started: name = "my-agent".');
+function readProgram(reading: Reading): Adapter['program'] {
+  const program = sectionAt(reading, 'program', PROGRAM_KEYS, 'below it name = "PROGRAM"');
+  if (program === null) return null;
+  const name = program.needed('name', 'Name what is started: name = "my-agent".');
   if (name !== null && /[\s/]/.test(name.value)) {
-    const hint = 'It is looked for on PATH by its name alone.';
-    report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is not a valid name for a program`, hint);
+    const message = `${JSON.stringify(name.value)} is not a valid name for a program`;
+    reading.report.error('invalid-name', name.place, message, 'It is looked for on PATH by its name alone.');
   }
-  const text = (key: string): string | null => filledAt(report, table, key)?.value ?? null;
+  const checks = sectionsAt(reading, program.table, 'checks', ['name', 'command', 'cure'], 'program.checks');
   return {
     name: name?.value ?? '',
-    versionCommand: text('version_command'),
-    tried: (textsAt(report, table, 'tried') ?? []).map(({ value }) => value),
-    install: text('install'),
-    loginCommand: text('login_command'),
-    loginCure: text('login_cure'),
-    checks: tablesAt(report, table, 'checks', 'program.checks').map((check) => readCheck(report, check)),
+    versionCommand: program.text('version_command'),
+    tried: program.texts('tried').map(({ value }) => value),
+    install: program.text('install'),
+    loginCommand: program.text('login_command'),
+    loginCure: program.text('login_cure'),
+    checks: checks.map((check) => ({
+      name: check.needed('name', 'Describe the check in a word or two: name = "first start".')?.value ?? '',
+      command: check.needed('command', 'Write a command that succeeds where all is well.')?.value ?? '',
+      cure: check.needed('cure', 'Say what is to be done where it does not.')?.value ?? '',
+    })),
   };
 }
 
-function readCheck(report: Report, table: TomlTable): ProgramCheck {
-  const section = '[[program.checks]]';
-  checkKeys(report, table, ['name', 'command', 'cure'], section, 'warning');
-  const text = (key: string, hint: string): string => neededAt(report, table, section, key, hint)?.value ?? '';
+/** Start environment of an agent: environment variables, a home folder of its own, and files written for it. */
+function readOwnEnvironment(reading: Reading): Adapter['environment'] {
+  const { report, root } = reading;
+  const table = tableAt(report, root, 'environment', 'Write [environment] and below it NAME = "value".');
+  return readEnvironment(report, table, (string) => plainText(reading, string));
+}
+
+function readHome(reading: Reading): Adapter['home'] {
+  const { report } = reading;
+  const home = sectionAt(reading, 'home', ['variable', 'from', 'link', 'copy'], 'below it variable and from');
+  if (home === null) return null;
+  const hint = 'Name the variable that tells the agent where its home is: variable = "AGENT_HOME".';
+  const variable = home.needed('variable', hint);
+  if (variable !== null && !isVariableName(variable.value)) {
+    const message = `"${variable.value}" is not a valid name for an environment variable`;
+    report.error('invalid-name', variable.place, message, 'It is made of letters, digits and _.');
+  }
+  const from = home.needed('from', 'Say where the user\'s own is: from = ".agent".');
   return {
-    name: text('name', 'Describe the check in a word or two: name = "first start".'),
-    command: text('command', 'Write a command that succeeds where all is well.'),
-    cure: text('cure', 'Say what is to be done where it does not.'),
+    variable: variable?.value ?? '',
+    from: (from === null ? null : relativePath(report, from)) ?? '',
+    link: home.texts('link').flatMap((path) => relativePath(report, path) ?? []),
+    copy: home.texts('copy').flatMap((path) => relativePath(report, path) ?? []),
   };
+}
+
+const FORMATS = ['json', 'toml', 'text'] as const;
+
+function readFiles(reading: Reading): Adapter['files'] {
+  const { report, root } = reading;
+  return sectionsAt(reading, root, 'files', ['path', 'format', 'content']).map((file) => {
+    const path = file.needed('path', 'Say where it is written: path = "settings.json".');
+    const content = file.needed('content', "Write what is in it: content = '''…'''.");
+    if (path !== null) relativePath(report, path, /^\{\{\s*home\s*\}\}\//);
+    const byName = FORMATS.find((format) => path?.value.endsWith(`.${format}`)) ?? 'text';
+    const format = file.word('format', FORMATS) ?? byName;
+    const text = content === null ? '' : plainText(reading, content);
+    if (content !== null) checkContent(report, content, format, text);
+    return { path: path === null ? '' : plainText(reading, path), format, content: text };
+  });
+}
+
+/** A placeholder there is inside a string, which its value cannot end. */
+function checkContent(report: Report, string: TomlString, format: AdapterFile['format'], text: Text): void {
+  const filled =
+    typeof text === 'string' ? text : text.parts.map((part) => (typeof part === 'string' ? part : 'x')).join('');
+  const problem = format === 'json' ? problemOfJson(filled) : format === 'toml' ? problemOfToml(filled) : null;
+  if (problem === null) return;
+  const hint = 'Fix it, or write format = "text". Each {{…}} must be inside quotes.';
+  report.error('invalid-content', string.place, `the content is not valid ${format.toUpperCase()}: ${problem}`, hint);
+}
+
+function problemOfJson(text: string): string | null {
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return error.message;
+  }
+}
+
+function problemOfToml(text: string): string | null {
+  const report = createReport(makeSource('', text));
+  readToml(report);
+  const [first] = report.diagnostics().filter((diagnostic) => hasErrors([diagnostic]));
+  return first === undefined ? null : `line ${String(first.span.line)}: ${first.message}`;
+}
+
+/** `root`: a prefix that is allowed too. */
+function relativePath(report: Report, { value, place }: TomlString, root?: RegExp): string | null {
+  const inside = root === undefined ? value : value.replace(root, '');
+  const leaves = inside.startsWith('/') || inside.startsWith('~') || inside.split('/').includes('..');
+  if (!leaves && inside !== '') return value;
+  const hint =
+    root === undefined ? 'Write it without / in front and without "..".' : 'Write "NAME", or "{{home}}/NAME".';
+  report.error('invalid-path', place, `${JSON.stringify(value)} is outside of the folder it must be in`, hint);
+  return null;
 }

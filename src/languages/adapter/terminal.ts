@@ -1,65 +1,54 @@
 // Reads the terminal profile of an agent: `[spawn]` and related sections.
 
-import type {
-  Acknowledgement,
-  Alteration,
-  DialogPattern,
-  HookNames,
-  Injection,
-  Liveness,
-  ReadySigns,
-  StopWays,
-  TerminalProfile,
+import {
+  type Adapter,
+  type Alteration,
+  DEFAULT_TIMING,
+  type Injection,
+  type TerminalProfile,
+  type Timing,
 } from '../../ir/adapter.ts';
-import type { Report } from '../report.ts';
-import { booleanAt, checkKeys, durationAt, missing, tableAt, wordAt } from '../toml-fields.ts';
-import type { TomlTable } from '../toml-tree.ts';
-import { filledAt, keysAt, neededAt, pattern, patternsAt, signalAt, tablesAt, wordsAt } from './fields.ts';
-import type { Texts } from './placeholders.ts';
-import { readSessionCommands } from './session.ts';
+import { missing, word } from '../toml-fields.ts';
+import { optionalSection, pattern, sectionAt, sectionsAt } from './fields.ts';
+import { readPermissions, readSessionCommands } from './headless.ts';
+import type { Reading } from './placeholders.ts';
 
 /** Sections without meaning for an agent without a terminal. */
-const PARTS = ['ready', 'prompt_injection', 'acknowledge', 'dialogs', 'liveness', 'graceful_stop'];
+const PARTS = ['ready', 'prompt_injection', 'acknowledge', 'dialogs', 'liveness', 'graceful_stop', 'timing'];
 
 export const TERMINAL_SECTIONS: readonly string[] = ['spawn', ...PARTS];
 
+const SPAWN_KEYS = ['command', 'resume_command', 'fork_command', 'session_id', 'permissions', 'startup_delay'];
 const STARTUP_MS = 3_000;
 
-export function readTerminal(texts: Texts, root: TomlTable, hooks: HookNames | null): TerminalProfile | null {
-  const { report } = texts;
-  const table = tableAt(report, root, 'spawn', 'Write [spawn] and below it command = "my-agent".');
-  const ways = {
-    ready: readReady(report, root),
-    injection: readInjection(report, root),
-    acknowledge: readAcknowledgement(report, root, hooks),
-    dialogs: tablesAt(report, root, 'dialogs').map((dialog) => readDialog(report, dialog)),
-    liveness: readLiveness(report, root),
-    stop: readStop(report, root),
+export function readTerminal(reading: Reading, hooks: Adapter['hooks']): TerminalProfile | null {
+  const spawn = sectionAt(reading, 'spawn', SPAWN_KEYS, 'below it command = "my-agent"');
+  const parts = {
+    ready: readReady(reading),
+    injection: readInjection(reading),
+    acknowledge: readAcknowledgement(reading, hooks),
+    dialogs: readDialogs(reading),
+    liveness: readLiveness(reading),
+    stop: readStop(reading),
+    timing: readTiming(reading),
   };
-  if (table === null) {
-    if (!root.entries.has('spawn')) warnOfParts(report, root);
+  if (spawn === null) {
+    warnOfParts(reading);
     return null;
   }
-  checkKeys(
-    report,
-    table,
-    ['command', 'resume_command', 'fork_command', 'session_id', 'startup_delay'],
-    '[spawn]',
-    'warning',
-  );
-  const { command, resume, fork, sessionId } = readSessionCommands(texts, table, {
-    section: '[spawn]',
+  const { command, resume, fork, sessionId } = readSessionCommands(reading, spawn, {
     resume: 'resume_command',
     fork: 'fork_command',
-    canTell: hooks !== null,
-    untold: 'in a terminal only a hook could, and there is no [hooks]',
+    cannotReport: hooks === null ? 'in a terminal only a hook could, and there is no [hooks]' : null,
     more: [],
   });
-  const startupMs = durationAt(report, table, 'startup_delay') ?? (ways.ready === null ? STARTUP_MS : 0);
-  return { command, resumeCommand: resume, forkCommand: fork, sessionId, startupMs, ...ways };
+  const startupMs = spawn.duration('startup_delay') ?? (parts.ready === null ? STARTUP_MS : 0);
+  const permissions = readPermissions(reading, spawn);
+  return { command, resumeCommand: resume, forkCommand: fork, permissions, sessionId, startupMs, ...parts };
 }
 
-function warnOfParts(report: Report, root: TomlTable): void {
+function warnOfParts({ report, root }: Reading): void {
+  if (root.entries.has('spawn')) return;
   for (const name of PARTS) {
     const entry = root.entries.get(name);
     if (entry === undefined) continue;
@@ -70,17 +59,15 @@ function warnOfParts(report: Report, root: TomlTable): void {
 
 const READY_MS = 30_000;
 
-function readReady(report: Report, root: TomlTable): ReadySigns | null {
-  const table = tableAt(report, root, 'ready', 'Write [ready] and below it patterns = ["…"].');
-  if (table === null) return null;
-  checkKeys(report, table, ['patterns', 'deadline'], '[ready]', 'warning');
-  const patterns = patternsAt(report, table, 'patterns');
-  const place = table.entries.get('patterns')?.value;
-  if (place === undefined || (place.kind === 'list' && place.items.length === 0)) {
+function readReady(reading: Reading): TerminalProfile['ready'] {
+  const ready = sectionAt(reading, 'ready', ['patterns', 'deadline'], 'below it patterns = ["…"]');
+  if (ready === null) return null;
+  const written = ready.value('patterns');
+  if (written === undefined || (written.kind === 'list' && written.items.length === 0)) {
     const hint = "Say what is on the screen when it can take a prompt: patterns = ['^>'].";
-    missing(report, place?.place ?? table.place, '[ready]', 'patterns', hint);
+    missing(reading.report, (written ?? ready.table).place, '[ready]', 'patterns', hint);
   }
-  return { patterns, deadlineMs: durationAt(report, table, 'deadline') ?? READY_MS };
+  return { patterns: ready.patterns('patterns'), deadlineMs: ready.duration('deadline') ?? READY_MS };
 }
 
 const INJECTION_KEYS = [
@@ -93,92 +80,100 @@ const INJECTION_KEYS = [
   'draft',
   'alters',
   'misread',
+  'deadline',
 ];
 const ALTERATIONS: readonly Alteration[] = ['tabs', 'carriage-returns', 'controls', 'invisibles', 'composition'];
 /** Typed text is read key by key; the delay keeps the submitting key from becoming part of it. */
 const POST_MS: Readonly<Record<Injection['method'], number>> = { paste: 100, literal: 300, keys: 300 };
 
-function readInjection(report: Report, root: TomlTable): Injection {
-  const table = tableAt(report, root, 'prompt_injection', 'Write [prompt_injection] and its keys below it.') ?? EMPTY;
-  checkKeys(report, table, INJECTION_KEYS, '[prompt_injection]', 'warning');
-  const method = wordAt(report, table, 'method', ['paste', 'literal', 'keys'] as const) ?? 'paste';
+function readInjection(reading: Reading): Injection {
+  const { report } = reading;
+  const injection = optionalSection(reading, 'prompt_injection', INJECTION_KEYS, 'its keys below it');
+  const method = injection.word('method', ['paste', 'literal', 'keys'] as const) ?? 'paste';
   return {
-    preKeys: keysAt(report, table, 'pre_keys') ?? [],
-    preDelayMs: durationAt(report, table, 'pre_delay') ?? 0,
+    preKeys: injection.keys('pre_keys') ?? [],
+    preDelayMs: injection.duration('pre_delay') ?? 0,
     method,
-    postDelayMs: durationAt(report, table, 'post_delay') ?? POST_MS[method],
-    postKeys: keysAt(report, table, 'post_keys') ?? ['Enter'],
-    clearKeys: keysAt(report, table, 'clear_keys') ?? ['C-u'],
-    draft: patternsAt(report, table, 'draft'),
-    alters: wordsAt(report, table, 'alters', ALTERATIONS),
-    misread: patternsAt(report, table, 'misread'),
+    postDelayMs: injection.duration('post_delay') ?? POST_MS[method],
+    postKeys: injection.keys('post_keys') ?? ['Enter'],
+    clearKeys: injection.keys('clear_keys') ?? ['C-u'],
+    draft: injection.patterns('draft'),
+    alters: injection.texts('alters').flatMap((text) => word(report, 'alters', text, ALTERATIONS) ?? []),
+    misread: injection.patterns('misread'),
+    deadlineMs: injection.duration('deadline'),
   };
 }
 
+const ACKNOWLEDGE_KEYS = ['hook', 'busy', 'queued', 'timeout'];
 const ACKNOWLEDGE_MS = 2_000;
 
-function readAcknowledgement(report: Report, root: TomlTable, hooks: HookNames | null): Acknowledgement {
-  const table = tableAt(report, root, 'acknowledge', 'Write [acknowledge] and below it hook = true.') ?? EMPTY;
-  checkKeys(report, table, ['hook', 'busy', 'queued', 'timeout'], '[acknowledge]', 'warning');
+function readAcknowledgement(reading: Reading, hooks: Adapter['hooks']): TerminalProfile['acknowledge'] {
+  const acknowledge = optionalSection(reading, 'acknowledge', ACKNOWLEDGE_KEYS, 'below it hook = true');
   const hasHook = (hooks?.accepted ?? null) !== null;
-  const byHook = booleanAt(report, table, 'hook') ?? hasHook;
+  const byHook = acknowledge.boolean('hook') ?? hasHook;
   if (byHook && !hasHook) {
-    const place = table.entries.get('hook')?.value.place ?? table.place;
-    const message = 'no hook tells that a prompt was accepted';
-    report.error('no-hook', place, message, 'Name it under [hooks]: accepted = "NAME"; or write hook = false.');
+    const { place } = acknowledge.value('hook') ?? acknowledge.table;
+    const hint = 'Name it under [hooks]: accepted = "NAME"; or write hook = false.';
+    reading.report.error('no-hook', place, 'no hook tells that a prompt was accepted', hint);
   }
   return {
     byHook,
-    busy: patternsAt(report, table, 'busy'),
-    queued: patternsAt(report, table, 'queued'),
-    timeoutMs: durationAt(report, table, 'timeout') ?? ACKNOWLEDGE_MS,
+    busy: acknowledge.patterns('busy'),
+    queued: acknowledge.patterns('queued'),
+    timeoutMs: acknowledge.duration('timeout') ?? ACKNOWLEDGE_MS,
   };
 }
 
-function readDialog(report: Report, table: TomlTable): DialogPattern {
-  const section = '[[dialogs]]';
-  checkKeys(report, table, ['name', 'pattern', 'answer', 'approve', 'reject', 'cure', 'at_start'], section, 'warning');
-  const name = neededAt(report, table, section, 'name', 'Say what is asked: name = "permission".');
-  const shown = neededAt(
-    report,
-    table,
-    section,
-    'pattern',
-    "Say what is on the screen then: pattern = 'Do you trust'.",
-  );
+const DIALOG_KEYS = ['name', 'pattern', 'answer', 'approve', 'reject', 'cure', 'at_start'];
+
+function readDialogs(reading: Reading): TerminalProfile['dialogs'] {
+  return sectionsAt(reading, reading.root, 'dialogs', DIALOG_KEYS).map((dialog) => {
+    const name = dialog.needed('name', 'Say what is asked: name = "permission".');
+    const shown = dialog.needed('pattern', "Say what is on the screen then: pattern = 'Do you trust'.");
+    return {
+      name: name?.value ?? '',
+      pattern: (shown === null ? null : pattern(reading.report, shown)) ?? '',
+      answer: dialog.keys('answer'),
+      approve: dialog.keys('approve'),
+      reject: dialog.keys('reject'),
+      cure: dialog.text('cure'),
+      atStart: dialog.boolean('at_start') ?? false,
+    };
+  });
+}
+
+function readLiveness(reading: Reading): TerminalProfile['liveness'] {
+  const liveness = optionalSection(reading, 'liveness', ['first', 'idle', 'failed'], 'below it idle = "15m"');
   return {
-    name: name?.value ?? '',
-    pattern: (shown === null ? null : pattern(report, shown)) ?? '',
-    answer: keysAt(report, table, 'answer'),
-    approve: keysAt(report, table, 'approve'),
-    reject: keysAt(report, table, 'reject'),
-    cure: filledAt(report, table, 'cure')?.value ?? null,
-    atStart: booleanAt(report, table, 'at_start') ?? false,
+    firstMs: liveness.duration('first'),
+    idleMs: liveness.duration('idle'),
+    failed: liveness.patterns('failed'),
   };
 }
 
-function readLiveness(report: Report, root: TomlTable): Liveness {
-  const table = tableAt(report, root, 'liveness', 'Write [liveness] and below it idle = "15m".') ?? EMPTY;
-  checkKeys(report, table, ['first', 'idle', 'failed'], '[liveness]', 'warning');
-  return {
-    firstMs: durationAt(report, table, 'first'),
-    idleMs: durationAt(report, table, 'idle'),
-    failed: patternsAt(report, table, 'failed'),
-  };
-}
-
+const STOP_KEYS = ['interrupt_keys', 'keys', 'wait', 'signal'];
 const STOP_MS = 5_000;
 
-function readStop(report: Report, root: TomlTable): StopWays {
-  const table = tableAt(report, root, 'graceful_stop', 'Write [graceful_stop] and below it keys = ["C-c"].') ?? EMPTY;
-  checkKeys(report, table, ['interrupt_keys', 'keys', 'wait', 'signal'], '[graceful_stop]', 'warning');
+function readStop(reading: Reading): TerminalProfile['stop'] {
+  const stop = optionalSection(reading, 'graceful_stop', STOP_KEYS, 'below it keys = ["C-c"]');
   return {
-    interruptKeys: keysAt(report, table, 'interrupt_keys') ?? ['C-c'],
-    keys: keysAt(report, table, 'keys') ?? [],
-    waitMs: durationAt(report, table, 'wait') ?? STOP_MS,
-    signal: signalAt(report, table),
+    interruptKeys: stop.keys('interrupt_keys') ?? ['C-c'],
+    keys: stop.keys('keys') ?? [],
+    waitMs: stop.duration('wait') ?? STOP_MS,
+    signal: stop.signal(),
   };
 }
 
-/** Stands for an absent section. */
-const EMPTY: TomlTable = { kind: 'table', place: { from: 0, to: 1 }, entries: new Map() };
+const TIMING_KEYS = ['settle', 'pause', 'typing', 'visible', 'react', 'recover'];
+
+function readTiming(reading: Reading): Timing {
+  const timing = optionalSection(reading, 'timing', TIMING_KEYS, 'its keys below it');
+  return {
+    settleMs: timing.duration('settle') ?? DEFAULT_TIMING.settleMs,
+    pauseMs: timing.duration('pause') ?? DEFAULT_TIMING.pauseMs,
+    typingMs: timing.duration('typing') ?? DEFAULT_TIMING.typingMs,
+    visibleMs: timing.duration('visible') ?? DEFAULT_TIMING.visibleMs,
+    reactMs: timing.duration('react') ?? DEFAULT_TIMING.reactMs,
+    recoverMs: timing.duration('recover') ?? DEFAULT_TIMING.recoverMs,
+  };
+}

@@ -8,127 +8,116 @@
 // A turn, a validator or a witness may fail, since a later step judges it. Any other failure ends the block and is its
 // outcome. An EVALUATE with an invalid answer is performed again, and its turn is told why.
 
-import type { GitOperation, Inspection, Validator, Witness } from '../../ir/conducted.ts';
-import type { CommandSpec } from '../../ir/effect.ts';
-import { targetOf } from '../../ir/transition.ts';
-import type { Act, Block, Step } from '../../ir/program.ts';
-import { NO_RETRY } from '../../ir/program.ts';
+import type { AgentRequest, GitOperation, Inspection, Validator, Witness } from '../../ir/conductor.ts';
+import type { CommandSpec, EffectSpec } from '../../ir/effect.ts';
+import { type Act, type Block, NO_RETRY, type Step } from '../../ir/program.ts';
 import { shellWord } from '../../ir/quote.ts';
 import type { Reference, Text } from '../../ir/text.ts';
-import type { Evaluate, RunAgent, RunValidation } from './opcodes.ts';
+import { targetOf } from '../../ir/transition.ts';
+import type { Evaluate, OpcodeSpec, RunAgent, RunValidation } from './syntax.ts';
 
-/** The first performs the step. */
-type Body = readonly [Block, ...(readonly Block[])];
+/** The act of a step, and the blocks that perform it if it takes several acts. */
+export function lowerOpcode(id: string, spec: OpcodeSpec, timeoutMs: number | null): readonly [Act, ...Block[]] {
+  const name = `${id}/body`;
+  const inBlock: Act = { kind: 'block', target: targetOf(name) };
+  switch (spec.kind) {
+    case 'run_agent':
+      return [inBlock, chain(name, runAgentSteps(spec, timeoutMs))];
+    case 'run_validation':
+      return [inBlock, ...validationBlocks(name, spec)];
+    case 'evaluate':
+      return [inBlock, chain(name, evaluateSteps(spec, timeoutMs))];
+    case 'gate':
+      return [effect(spec.effect)];
+    case 'rollback':
+      return [effect({ kind: 'git', operation: spec })];
+    case 'stop':
+      return [effect({ kind: 'inspect', inspection: { ...spec, kind: 'end' } })];
+  }
+}
 
-export function runAgentBody(id: string, { agent, policy, witness }: RunAgent, timeoutMs: number | null): Body {
-  const { adapter, model, limits } = agent;
+function runAgentSteps({ agent, policy, witness }: RunAgent, timeoutMs: number | null): readonly Step[] {
   const folder = output('snapshot', 'folder');
-  const turn = { adapter, model, prompt: output('prompt', 'prompt'), cwd: folder, effort: null, idleMs: limits.idleMs };
   return [
-    chain(bodyName(id), [
-      gitStep('snapshot', { kind: 'snapshot', writes: policy.effective.access !== 'read_only' }),
-      inspectStep('prompt', { kind: 'prompt', agent, policy: policy.effective }),
-      judgedStep('turn', 'turn', { kind: 'effect', effect: { kind: 'turn', ...turn, steering: null } }, timeoutMs),
-      gitStep('inspect', { kind: 'changes', by: 'agent', ends: 'turn' }),
-      inspectStep('policy', { kind: 'policy', agent, policy }),
-      ...(witness === null ? [] : witnessed(witness, { of: 'policy', inspect: 'inspect', mark: '' }, folder)),
-    ]),
+    gitStep('snapshot', { kind: 'snapshot', writes: policy.effective.access !== 'read_only' }),
+    inspectStep('prompt', { kind: 'prompt', agent, policy: policy.effective }),
+    judged(plainStep('turn', 'turn', turn(agent, output('prompt', 'prompt'), folder), timeoutMs)),
+    gitStep('inspect', { kind: 'changes', by: 'agent', ends: 'turn' }),
+    inspectStep('policy', { kind: 'policy', agent, policy }),
+    ...(witness === null ? [] : witnessSteps(witness, 'policy', '', folder)),
   ];
 }
 
-export function runValidationBody(id: string, spec: RunValidation): Body {
+function validationBlocks(name: string, spec: RunValidation): readonly Block[] {
   const { validators, witness } = spec;
-  const names = validators.map((validator) => validator.id);
-  const blockOf = (validator: Validator): string => `${bodyName(id)}/${validator.id}`;
+  const blockOf = (validator: Validator): string => `${name}/${validator.id}`;
   const steps = validators.map((validator) =>
-    judgedStep(validator.id, 'validator', { kind: 'block', target: targetOf(blockOf(validator)) }),
+    judged(plainStep(validator.id, 'validator', { kind: 'block', target: targetOf(blockOf(validator)) })),
   );
-  const report = inspectStep(`${MARK}report`, { kind: 'report', validators: names });
+  const report = inspectStep(`${MARK}report`, { kind: 'report', validators: validators.map(({ id }) => id) });
   // Proposed goldens count even if the changes of the run cannot be seen.
   const inspect = judged(gitStep(`${MARK}inspect`, { kind: 'changes', by: 'run', ends: null }));
-  const proof = { of: `${MARK}report`, inspect: `${MARK}inspect`, mark: MARK };
-  const folder = output(`${MARK}inspect`, 'folder');
+  const proof =
+    witness === null ? [] : [inspect, ...witnessSteps(witness, report.id, MARK, output(inspect.id, 'folder'))];
   return [
-    chain(bodyName(id), [
-      ...steps,
-      report,
-      ...(witness === null ? [] : [inspect, ...witnessed(witness, proof, folder)]),
-    ]),
-    ...validators.map((validator) => validatorBlock(blockOf(validator), validator, spec)),
+    chain(name, [...steps, report, ...proof]),
+    ...validators.map((validator) => chain(blockOf(validator), validatorSteps(validator, spec))),
   ];
 }
 
 /** Validators' names never start with it. */
 const MARK = '_';
 
-function validatorBlock(name: string, validator: Validator, { idleMs, envAllow }: RunValidation): Block {
-  const script = validator.kind === 'script' ? { inherit: [...SCRIPT_VARIABLES, ...envAllow] } : {};
-  const run: CommandSpec<Text> = {
-    ...command(output('prepare', 'script'), output('prepare', 'cwd')),
-    env: validator.kind === 'script' ? { HOME: output('prepare', 'home'), TMPDIR: output('prepare', 'tmpdir') } : {},
-    ...(idleMs === null ? {} : { idleMs }),
-    ...script,
+function validatorSteps(validator: Validator, { idleMs, envAllow }: RunValidation): readonly Step[] {
+  const script = {
+    env: { HOME: output('prepare', 'home'), TMPDIR: output('prepare', 'tmpdir') },
+    inherit: [...SCRIPT_VARIABLES, ...envAllow],
   };
-  return chain(name, [
+  const run: CommandSpec<Text> = {
+    ...command(output('prepare', 'script'), output('prepare', 'cwd'), idleMs),
+    ...(validator.kind === 'script' ? script : {}),
+  };
+  return [
     inspectStep('prepare', { kind: 'prepare', validator }),
-    judgedStep('run', 'shell', { kind: 'effect', effect: run }, validator.timeoutMs),
+    judged(plainStep('run', 'shell', effect(run), validator.timeoutMs)),
     inspectStep('collect', { kind: 'collect', validator, idleMs }),
-  ]);
+  ];
 }
 
 /** Variables of the user's environment that script validators see, in addition to the configured ones. */
 const SCRIPT_VARIABLES = ['PATH', 'LANG', 'MEOW_RUN_DIR'];
 
-export function evaluateBody(id: string, spec: Evaluate, timeoutMs: number | null): Body {
+function evaluateSteps(spec: Evaluate, timeoutMs: number | null): readonly Step[] {
   const { evaluator, allowedNext, partialMax, hints } = spec;
   const agent = evaluator.kind === 'agent' ? evaluator.agent : null;
   return [
-    chain(bodyName(id), [
-      gitStep('snapshot', { kind: 'snapshot', writes: false }),
-      inspectStep('gather', { kind: 'evidence', agent, allowedNext, hints }),
-      judgedStep('ask', agent === null ? 'shell' : 'turn', asks(evaluator), timeoutMs),
-      gitStep('inspect', { kind: 'changes', by: 'evaluator', ends: 'ask' }),
-      inspectStep('check', { kind: 'decision', agent, allowedNext, partialMax }),
-    ]),
+    gitStep('snapshot', { kind: 'snapshot', writes: false }),
+    inspectStep('gather', { kind: 'evidence', agent, allowedNext, hints }),
+    judged(plainStep('ask', agent === null ? 'shell' : 'turn', evaluation(evaluator), timeoutMs)),
+    gitStep('inspect', { kind: 'changes', by: 'evaluator', ends: 'ask' }),
+    inspectStep('check', { kind: 'decision', agent, allowedNext, partialMax }),
   ];
 }
 
-function asks(evaluator: Evaluate['evaluator']): Act {
-  const cwd = output('snapshot', 'folder');
-  if (evaluator.kind === 'agent') {
-    const { adapter, model, limits } = evaluator.agent;
-    const words = { adapter, model, prompt: output('gather', 'prompt'), cwd, effort: null, idleMs: limits.idleMs };
-    return { kind: 'effect', effect: { kind: 'turn', ...words, steering: null } };
-  }
+function evaluation(evaluator: Evaluate['evaluator']): Act {
+  const folder = output('snapshot', 'folder');
+  if (evaluator.kind === 'agent') return turn(evaluator.agent, output('gather', 'prompt'), folder);
   const file = reference('gather', 'file');
-  const script = {
-    parts: [`sh -c ${shellWord(evaluator.command)} < `, { ...file, quote: [{ kind: 'bare' }] }],
-  } as const;
-  const effect: CommandSpec<Text> = {
-    ...command(script, cwd),
+  const parts = [`sh -c ${shellWord(evaluator.command)} < `, { ...file, quote: [{ kind: 'bare' }] }] as const;
+  return effect({
+    ...command({ parts }, folder, evaluator.idleMs),
     env: { MEOW_EVIDENCE: { parts: [file] } },
     captures: [{ name: 'result', from: { kind: 'stdout' }, type: 'string', required: true }],
-    ...(evaluator.idleMs === null ? {} : { idleMs: evaluator.idleMs }),
-  };
-  return { kind: 'effect', effect };
+  });
 }
 
-/** The witness command of the step `of`, and its judgement. */
-function witnessed(
-  witness: Witness,
-  { of, inspect, mark }: { readonly of: string; readonly inspect: string; readonly mark: string },
-  folder: Text,
-): readonly Step[] {
-  const [run, record] = [`${mark}witness`, `${mark}record`];
-  const effect = command(witness.command, folder);
+/** The witness command of the step `of`, and its judgement. `mark`: prefix of their names and of `inspect`. */
+function witnessSteps(witness: Witness, of: string, mark: string, folder: Text): readonly Step[] {
+  const [run, record, inspect] = [`${mark}witness`, `${mark}record`, `${mark}inspect`];
   return [
-    judgedStep(run, 'shell', { kind: 'effect', effect }, witness.timeoutMs),
+    judged(plainStep(run, 'shell', effect(command(witness.command, folder)), witness.timeoutMs)),
     inspectStep(record, { kind: 'witness', witness, of, run, inspect }),
   ];
-}
-
-function bodyName(id: string): string {
-  return `${id}/body`;
 }
 
 /** Each step needs the one before. */
@@ -141,15 +130,11 @@ function chain(name: string, steps: readonly Step[]): Block {
 }
 
 function gitStep(id: string, operation: GitOperation): Step {
-  return plainStep(id, 'git', { kind: 'effect', effect: { kind: 'git', operation } });
+  return plainStep(id, 'git', effect({ kind: 'git', operation }));
 }
 
 function inspectStep(id: string, inspection: Inspection): Step {
-  return plainStep(id, 'inspect', inspects(inspection));
-}
-
-function judgedStep(id: string, executor: string, act: Act, timeoutMs: number | null = null): Step {
-  return { ...judged(plainStep(id, executor, act)), timeout: timeoutMs === null ? null : `${String(timeoutMs)}ms` };
+  return plainStep(id, 'inspect', effect({ kind: 'inspect', inspection }));
 }
 
 /** A later step judges it, even if it fails. */
@@ -157,11 +142,7 @@ function judged(step: Step): Step {
   return { ...step, onError: { kind: 'continue' } };
 }
 
-export function inspects(inspection: Inspection): Act {
-  return { kind: 'effect', effect: { kind: 'inspect', inspection } };
-}
-
-export function plainStep(id: string, executor: string, act: Act): Step {
+export function plainStep(id: string, executor: string, act: Act, timeoutMs: number | null = null): Step {
   return {
     id,
     executor,
@@ -172,13 +153,22 @@ export function plainStep(id: string, executor: string, act: Act): Step {
     onError: { kind: 'fail' },
     retry: NO_RETRY,
     repromptsMax: 0,
-    timeout: null,
+    timeout: timeoutMs === null ? null : `${String(timeoutMs)}ms`,
     agent: null,
   };
 }
 
-function command(script: Text, cwd: Text | null): CommandSpec<Text> {
-  return { kind: 'command', script, cwd, env: {}, captures: [], verdict: 'success', errors: [], steering: null };
+function effect(spec: EffectSpec<Text>): Act {
+  return { kind: 'effect', effect: spec };
+}
+
+function turn({ adapter, model, limits }: AgentRequest, prompt: Text, cwd: Text): Act {
+  return effect({ kind: 'turn', adapter, model, prompt, cwd, effort: null, idleMs: limits.idleMs, steering: null });
+}
+
+function command(script: Text, cwd: Text, idleMs: number | null = null): CommandSpec<Text> {
+  const defaults = { env: {}, captures: [], verdict: 'success', errors: [], steering: null } as const;
+  return { kind: 'command', script, cwd, ...defaults, ...(idleMs === null ? {} : { idleMs }) };
 }
 
 function output(step: string, name: string): Text {

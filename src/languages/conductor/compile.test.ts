@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { hasErrors } from '../../base/diagnostic.ts';
+
+import { hasErrors } from '../../base/source.ts';
 import { checkProgram } from '../../ir/check.ts';
-import { conductorOf } from '../../ir/conductor.ts';
-import type { AgentRequest, Inspection, Validator } from '../../ir/conducted.ts';
-import { DEFAULT_LIMITS } from '../../ir/program.ts';
-import type { Program } from '../../ir/program.ts';
-import type { CompiledConductor, ConductorInput } from './compile.ts';
-import { compileConductor } from './compile.ts';
+import { conductorOf } from '../../ir/conductor-facts.ts';
+import type { AgentRequest, Inspection, Validator } from '../../ir/conductor.ts';
+import { DEFAULT_LIMITS, type Program } from '../../ir/program.ts';
+import { compileConductor, type CompiledConductor } from './compile.ts';
 import { DEFAULT_CONDUCTOR } from './config.ts';
+import type { ConductorInput } from './reading.ts';
 
 const PROMPTS: Readonly<Record<string, string>> = {
   'task.do.v1': '---\nprompt_id: task.do\nversion: 1\nrole: task\n---\nDo it.\n',
@@ -233,7 +233,21 @@ describe('prompts', () => {
     expect(asked).toEqual(['task.do.v1']);
   });
 
-  test.each(['task.do', 'task.do.v', 'task.do.vx', 'v1', '.v1', 'task..do.v1', 'task do.v1', 'task.do.v1.x', 'do.md'])(
+  test('with white space are the prompt itself', () => {
+    const prompt = 'Do this:\nread {{diff}} in {{worktree}}.\n';
+    const compiled = compile({ steps: [{ ...WORK, prompt, inputs: ['diff'] }] });
+    expect(codes(compiled)).toEqual([]);
+    expect(agentOf(compiled).prompt).toMatchObject({
+      id: 'inline',
+      version: null,
+      path: 'w.yaml',
+      text: prompt.trimEnd(),
+      inputs: [{ name: 'diff' }],
+    });
+    expect(codes(compile({ steps: [{ ...WORK, prompt: 'Do {{nothing}}.' }] }))).toEqual(['unknown-variable']);
+  });
+
+  test.each(['task.do', 'task.do.v', 'task.do.vx', 'v1', '.v1', 'task..do.v1', 'task.do.v1.x', 'do.md'])(
     'are not named %j',
     (prompt) => {
       const none: ConductorInput['prompts'] = () => {

@@ -1,20 +1,25 @@
 // Workflow text → steps as syntax, and defaults. All problems are reported, and the rest is read nevertheless.
 
 import type { Place } from '../../base/source.ts';
-import type { Report } from '../report.ts';
-import { suggest } from '../report.ts';
+import { type Report, suggest } from '../report.ts';
 import { mapAt, textAt } from '../yaml-fields.ts';
-import type { YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
-import { describeYaml, readYaml } from '../yaml-tree.ts';
-import { checkValues, isScalar, listAt, missingKey, neededText, shown, strictKeys, wordAt } from './fields.ts';
-import { ID_HINT, isId, STOP } from './ids.ts';
-import { NO_LIMITS, readLimits } from './limits.ts';
-import { tidyPath } from './path-problem.ts';
-import { checkPath } from './paths.ts';
-import type { Unread } from './graph.ts';
+import { describeYaml, readYaml, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
+import {
+  checkDuplicates,
+  checkId,
+  checkValues,
+  isScalar,
+  listAt,
+  missingKey,
+  neededText,
+  shown,
+  strictKeys,
+  wordAt,
+} from './fields.ts';
+import { readLimits } from './limits.ts';
+import { checkPath, tidyPath } from './paths.ts';
 import type { Defaults } from './reading.ts';
-import type { Opcode, Outline } from './syntax.ts';
-import { OPCODES } from './syntax.ts';
+import { type Opcode, OPCODES, type Outline, STOP } from './syntax.ts';
 
 export interface DocumentSyntax {
   readonly id: string;
@@ -28,7 +33,7 @@ export interface DocumentSyntax {
   /** In order, including duplicates of an id. */
   readonly steps: readonly Outline[];
   /** Steps with an unknown opcode: by id, with their targets. */
-  readonly unread: Unread;
+  readonly unread: ReadonlyMap<string, readonly string[]>;
 }
 
 const WHOLE: Place = { from: 0, to: 1 };
@@ -72,17 +77,14 @@ function readRoot(report: Report): YamlMap {
 
 function checkVersion(report: Report, root: YamlMap): void {
   if (root === EMPTY) return;
+  const hint = 'Write version: 1.';
   const value = root.entries.get('version')?.value;
-  if (value === undefined) {
-    missingKey(report, WHOLE, WHAT, 'version', 'Write version: 1.');
-    return;
+  if (value === undefined) missingKey(report, WHOLE, WHAT, 'version', hint);
+  else if (value.kind === 'number' && Number(value.text) !== 1) {
+    report.error('unsupported-version', value.place, `version ${value.text} is not supported`, hint);
+  } else if (value.kind !== 'number' && value.kind !== 'nothing') {
+    report.error('wrong-type', value.place, `"version" must be a whole number, got ${shown(value)}`, hint);
   }
-  if (value.kind === 'nothing' || (value.kind === 'number' && Number(value.text) === 1)) return;
-  const isNumber = value.kind === 'number';
-  const message = isNumber
-    ? `version ${value.text} is not supported`
-    : `"version" must be a whole number, got ${shown(value)}`;
-  report.error(isNumber ? 'unsupported-version' : 'wrong-type', value.place, message, 'Write version: 1.');
 }
 
 const COMPONENTS = ['docs', 'cli', 'web', 'vscode_ui', 'library'] as const;
@@ -91,60 +93,44 @@ const PROFILES = ['smoke', 'overnight', 'release_candidate'] as const;
 function readDefaults(report: Report, map: YamlMap): Pick<DocumentSyntax, 'defaults' | 'artifactsDir'> {
   const what = '"defaults"';
   strictKeys(report, map, ['policy', 'limits', 'artifacts_dir', 'component_kind', 'eval_profile'], what);
-  return {
-    artifactsDir: readArtifactsDir(report, map),
-    defaults: {
-      limits: map === EMPTY ? NO_LIMITS : readLimits(report, map, what, true),
-      componentKind: wordAt(report, map, 'component_kind', COMPONENTS),
-      evalProfile: wordAt(report, map, 'eval_profile', PROFILES),
-    },
-  };
+  const artifactsDir = readArtifactsDir(report, map);
+  const limits = readLimits(report, map, what, true);
+  const componentKind = wordAt(report, map, 'component_kind', COMPONENTS);
+  const evalProfile = wordAt(report, map, 'eval_profile', PROFILES);
+  return { artifactsDir, defaults: { limits, hints: { componentKind, evalProfile } } };
 }
 
 /** The run id is appended to it. */
 function readArtifactsDir(report: Report, map: YamlMap): string | null {
   const folder = textAt(report, map, 'artifacts_dir');
   if (folder === null) return null;
-  checkPath(report, 'artifacts_dir', folder);
+  checkPath(report, 'artifacts_dir', folder.text, folder.place);
   if (/\$\{|<run_id>/.test(folder.text)) {
     const message = '"artifacts_dir" is the folder that the directories of all runs are in';
-    report.error(
-      'invalid-path',
-      folder.place,
-      message,
-      'The run\'s id is added by itself: artifacts_dir: ".meow/run/".',
-    );
+    const hint = 'The run\'s id is added by itself: artifacts_dir: ".meow/run/".';
+    report.error('invalid-path', folder.place, message, hint);
   }
   return tidyPath(folder.text);
 }
 
 function readOutlines(report: Report, root: YamlMap): Pick<DocumentSyntax, 'steps' | 'unread'> {
-  const unread = new Map<string, readonly string[]>();
-  if (root === EMPTY) return { steps: [], unread };
+  if (root === EMPTY) return { steps: [], unread: new Map() };
   const list = listAt(report, root, 'steps', 'steps: [{ id: end, opcode: STOP }]');
   if (!root.entries.has('steps')) missingKey(report, WHOLE, WHAT, 'steps', STEPS_HINT);
   if (list?.items.length === 0) report.error('no-steps', list.place, 'the workflow has no steps', STEPS_HINT);
-  const seen = new Map<string, Place>();
-  const steps = (list?.items ?? []).flatMap((item) => {
-    const outline = readOutline(report, item);
-    if (outline === null) return [];
-    const { id, opcode, map, place } = outline;
-    const before = seen.get(id);
-    seen.set(id, before ?? place);
-    if (before !== undefined) {
-      const related = [{ message: 'the first one', place: before }];
-      report.error('duplicate-id', place, `there are two steps "${id}"`, 'Give one of them another id.', related);
-    }
-    if (opcode !== null) return [{ id, opcode, map, place }];
-    const routes = map.entries.get('routes')?.value;
-    const targets = routes?.kind === 'map' ? [...routes.entries.values()].map(({ value }) => value) : [];
-    unread.set(
-      id,
-      targets.filter(isScalar).map(({ text }) => text),
-    );
-    return [];
-  });
-  return { steps, unread };
+  const outlines = (list?.items ?? []).flatMap((item) => readOutline(report, item) ?? []);
+  checkDuplicates(report, outlines, (id) => `there are two steps "${id}"`);
+  return {
+    steps: outlines.flatMap(({ opcode, ...outline }) => (opcode === null ? [] : [{ ...outline, opcode }])),
+    unread: new Map(outlines.flatMap(({ id, opcode, map }) => (opcode === null ? [[id, targetsIn(map)]] : []))),
+  };
+}
+
+/** Targets of a step with an unknown opcode. */
+function targetsIn(step: YamlMap): readonly string[] {
+  const routes = step.entries.get('routes')?.value;
+  const targets = routes?.kind === 'map' ? [...routes.entries.values()].map(({ value }) => value) : [];
+  return targets.filter(isScalar).map(({ text }) => text);
 }
 
 /** Without an id a step is ignored; without a known opcode only its id counts. */
@@ -160,26 +146,22 @@ function readOutline(
   checkValues(report, item);
   const what = 'the step';
   const id = neededText(report, item, 'id', { place: item.place, what, hint: 'For example id: implement.' });
-  const hint = `It is one of ${OPCODES.join(', ')}.`;
-  const place = id?.place ?? item.place;
-  const written = neededText(report, item, 'opcode', { place, what, hint });
-  const opcode = written === null ? null : readOpcode(report, written);
+  const opcode = readOpcode(report, item, id?.place ?? item.place);
   if (id === null) return null;
-  const outline = { id: id.text, opcode, map: item, place: id.place };
-  if (!isId(id.text)) {
-    report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is not a valid step id`, ID_HINT);
-  }
+  checkId(report, id, 'step id');
   if (id.text === STOP && opcode !== null && opcode !== 'STOP') {
     const message = `the id STOP is reserved for the end of the run, and ${opcode} is none`;
     report.error('reserved-id', id.place, message, 'Give it another id.');
   }
-  return outline;
+  return { id: id.text, opcode, map: item, place: id.place };
 }
 
-function readOpcode(report: Report, written: YamlScalar): Opcode | null {
-  const known = OPCODES.find((opcode) => opcode === written.text);
-  if (known !== undefined) return known;
-  const hint = (): string => suggest(written.text, OPCODES, `It is one of ${OPCODES.join(', ')}.`);
+function readOpcode(report: Report, step: YamlMap, place: Place): Opcode | null {
+  const choices = `It is one of ${OPCODES.join(', ')}.`;
+  const written = neededText(report, step, 'opcode', { place, what: 'the step', hint: choices });
+  const known = OPCODES.find((opcode) => opcode === written?.text);
+  if (written === null || known !== undefined) return known ?? null;
+  const hint = (): string => suggest(written.text, OPCODES, choices);
   report.error('unknown-opcode', written.place, `there is no opcode ${JSON.stringify(written.text)}`, hint);
   return null;
 }

@@ -1,39 +1,43 @@
 // Checks the graph of steps: missing targets, allowed targets of evaluations, unreachable steps, and goldens that
 // nobody would approve.
 
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
-import type { YamlScalar } from '../yaml-tree.ts';
-import { STOP } from './ids.ts';
+import type { Place } from '../../base/source.ts';
+import { listed, type Report, suggest } from '../report.ts';
+import type { DocumentSyntax } from './document.ts';
 import { splitInput } from './inputs.ts';
-import type { Route, StepSyntax } from './syntax.ts';
-import { named, stepAfter, waits } from './syntax.ts';
+import { named, stepAfter, type StepSyntax, STOP, waits } from './syntax.ts';
 
 export type Steps = ReadonlyMap<string, StepSyntax>;
 
-/** Other steps by id, with their targets. */
-export type Unread = ReadonlyMap<string, readonly string[]>;
+type Unread = DocumentSyntax['unread'];
 
-export function checkTargets(report: Report, steps: Steps, unread: Unread): void {
-  const isThere = (id: string): boolean => id === STOP || steps.has(id) || unread.has(id);
+export function checkGraph(report: Report, steps: Steps, document: DocumentSyntax): void {
+  checkTargets(report, steps, document.unread);
+  checkEntry(report, steps, document);
+  // The inputs and outputs of unreadable steps are unknown.
+  if (document.unread.size > 0) return;
+  checkGoldens(report, steps);
+  checkInputs(report, steps);
+}
+
+function checkTargets(report: Report, steps: Steps, unread: Unread): void {
+  const exists = (id: string): boolean => id === STOP || steps.has(id) || unread.has(id);
+  const known = [...new Set([...steps.keys(), STOP])];
+  const missing = (id: string, place: Place, message: string): void =>
+    report.error('missing-target', place, `${message}: "${id}"`, () => suggest(id, known, `Steps: ${listed(known)}.`));
   for (const step of steps.values()) {
-    for (const { place, key, enters, ...route } of step.routes) {
-      const to = stepAfter({ ...route, enters });
-      if (isThere(to)) continue;
-      const at = enters?.returnTo?.place ?? place;
-      missingTarget(report, steps, to, at, `the route "${key}" of ${named(step)} leads to no step`);
+    for (const route of step.routes) {
+      const to = stepAfter(route);
+      if (exists(to)) continue;
+      const place = route.enters?.returnTo?.place ?? route.place;
+      missing(to, place, `the route "${route.key}" of ${named(step)} leads to no step`);
     }
     for (const { text, place } of step.allowedNext) {
-      if (isThere(text) || step.routes.some(({ to, enters }) => enters !== null && to === text)) continue;
-      missingTarget(report, steps, text, place, `${named(step)} allows a step that is none`);
+      if (exists(text) || step.routes.some(({ to, enters }) => enters !== null && to === text)) continue;
+      missing(text, place, `${named(step)} allows a step that is none`);
     }
     if (step.opcode === 'EVALUATE') checkEvaluation(report, steps, step);
   }
-}
-
-function missingTarget(report: Report, steps: Steps, id: string, place: Route['place'], message: string): void {
-  const known = [...new Set([...steps.keys(), STOP])];
-  report.error('missing-target', place, `${message}: "${id}"`, () => suggest(id, known, `Steps: ${listed(known)}.`));
 }
 
 /** An agent may choose the status, but not where it leads. */
@@ -52,9 +56,9 @@ function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
       const message = `"${key}" may lead to a ${legal} step or STOP only, and "${to}" is ${opcode}`;
       report.error('illegal-target', place, message, `Name a step with the opcode ${legal}, or STOP.`);
     }
-    if (key === 'needs_human' && opcode === 'GATE' && target !== undefined && !waits(target.gate)) {
-      if (target.gate === null) continue;
-      const message = `"needs_human" goes to a gate of type ${target.gate}, which waits for nobody`;
+    const gate = opcode === 'GATE' ? (target?.gate ?? null) : null;
+    if (key === 'needs_human' && gate !== null && !waits(gate)) {
+      const message = `"needs_human" goes to a gate of type ${gate}, which waits for nobody`;
       report.warning('gate-does-not-wait', keyPlace, message, 'Use a gate of type requires_approval.');
     }
   }
@@ -62,22 +66,17 @@ function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
 
 const LEGAL: Readonly<Record<string, 'ROLLBACK' | 'GATE' | undefined>> = { unsafe: 'ROLLBACK', needs_human: 'GATE' };
 
-/** `entry`: null if missing. Steps that it does not reach are never visited. */
-export function checkEntry(
-  report: Report,
-  steps: Steps,
-  { entry, unread }: { readonly entry: YamlScalar | null; readonly unread: Unread },
-): void {
+/** Steps that the entry does not reach are never visited. */
+function checkEntry(report: Report, steps: Steps, { entry, unread }: DocumentSyntax): void {
   const known = [...new Set([...steps.keys(), ...unread.keys()])];
   // Missing steps have been reported.
   if (entry === null || known.length === 0) return;
-  if (known.includes(entry.text)) return checkReach(report, steps, unread, entry.text);
-  const hint = (): string => suggest(entry.text, known, `Steps: ${listed(known)}.`);
-  report.error('missing-target', entry.place, `"entry_step" names no step: "${entry.text}"`, hint);
-}
-
-function checkReach(report: Report, steps: Steps, unread: Unread, entry: string): void {
-  const reached = reachedFrom(steps, entry, unread);
+  if (!known.includes(entry.text)) {
+    const hint = (): string => suggest(entry.text, known, `Steps: ${listed(known)}.`);
+    report.error('missing-target', entry.place, `"entry_step" names no step: "${entry.text}"`, hint);
+    return;
+  }
+  const reached = reachedFrom(steps, entry.text, unread);
   for (const step of steps.values()) {
     if (reached.has(step.id) || step.allowUnreachable) continue;
     const hint = 'Add a route to it, remove it, or write allow_unreachable: true.';
@@ -86,7 +85,7 @@ function checkReach(report: Report, steps: Steps, unread: Unread, entry: string)
 }
 
 /** Goldens proposed by a harness must be able to reach a person. */
-export function checkGoldens(report: Report, steps: Steps): void {
+function checkGoldens(report: Report, steps: Steps): void {
   for (const step of steps.values()) {
     if (step.harness === null) continue;
     const reached = [...reachedFrom(steps, step.id)].map((id) => steps.get(id));
@@ -99,13 +98,13 @@ export function checkGoldens(report: Report, steps: Steps): void {
 }
 
 /** An output exists only if its step has been visited before. */
-export function checkInputs(report: Report, steps: Steps): void {
+function checkInputs(report: Report, steps: Steps): void {
   for (const step of steps.values()) {
     for (const { text, place } of step.inputs) {
       const [id = '', output] = splitInput(text);
-      const giver = output === undefined ? undefined : steps.get(id);
-      if (giver === undefined || leadsTo(steps, giver, step.id)) continue;
-      const message = `there is no path from ${named(giver)} to ${named(step)}: it would never have "${text}"`;
+      const provider = output === undefined ? undefined : steps.get(id);
+      if (provider === undefined || leadsTo(steps, provider, step.id)) continue;
+      const message = `there is no path from ${named(provider)} to ${named(step)}: it would never have "${text}"`;
       report.error('unknown-input', place, message, 'Name an output of a step that comes before.');
     }
   }

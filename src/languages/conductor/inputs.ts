@@ -1,11 +1,9 @@
 // `inputs: [diff, evaluate.blockers]`: built-in names, and outputs of earlier steps.
 
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
+import { listed, type Report, suggest } from '../report.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
 import { textsAt } from './fields.ts';
-import type { Opcode, Outline } from './syntax.ts';
-import { named } from './syntax.ts';
+import { named, type Opcode, type Outline } from './syntax.ts';
 
 const WORDS: readonly string[] = [
   'diff',

@@ -1,20 +1,16 @@
 // Conductor as a language: a YAML file, its prompts, and the project's commands for common validators.
 
-import { isJsonMap } from '../../base/json.ts';
-import type { Json } from '../../base/json.ts';
+import { isJsonMap, own, parseJson } from '../../base/json.ts';
 import { headlessKnowledge } from '../adapter-catalog.ts';
 import type { CompileContext, Language, Location, SourceReader } from '../language.ts';
-import type { ConductorInput } from './compile.ts';
+import { hasRootKey } from '../yaml-tree.ts';
 import { compileConductor } from './compile.ts';
-import type { FindPrompt } from './prompts.ts';
-import type { FindValidator } from './reading.ts';
+import { isPath } from './prompts.ts';
+import type { ConductorInput, FindValidator } from './reading.ts';
 
 interface ConductorSource extends Location {
   readonly text: string;
-  /** Resolves a path of the workflow. */
-  readonly locate: (path: string) => string;
-  readonly prompts: FindPrompt;
-  readonly validators: FindValidator;
+  readonly reader: SourceReader;
 }
 
 export const conductor: Language<ConductorSource> = {
@@ -22,17 +18,11 @@ export const conductor: Language<ConductorSource> = {
   hasSections: false,
 
   detect: (reader, path) =>
-    /\.ya?ml$/i.test(path) && reader.kindOf(path) === 'file' && /^["']?workflow_id["']?\s*:/m.test(reader.text(path))
+    /\.ya?ml$/i.test(path) && reader.kindOf(path) === 'file' && hasRootKey(reader.text(path), 'workflow_id')
       ? 'yes'
       : 'no',
 
-  load: (reader, location) => ({
-    ...location,
-    text: reader.text(location.path),
-    locate: (path) => reader.resolve(reader.folderOf(location.path), path),
-    prompts: findPrompts(reader, reader.folderOf(location.path)),
-    validators: (id) => findValidator(reader, id),
-  }),
+  load: (reader, location) => ({ ...location, text: reader.text(location.path), reader }),
 
   compile: (source, context) => ({ ...compileConductor(inputFrom(source, context)), fileVariables: [] }),
 
@@ -40,87 +30,60 @@ export const conductor: Language<ConductorSource> = {
 };
 
 function inputFrom(source: ConductorSource, { config, adapters, others }: CompileContext): ConductorInput {
-  const { file, text, locate, prompts, validators } = source;
+  const { path: workflow, file, text, reader } = source;
+  const folder = reader.folderOf(workflow);
   return {
     source: { file, text },
     config: config.conductor,
     adapters: { ...headlessKnowledge(adapters), adapterNamed: (name) => adapters.meant(name) },
-    prompts,
-    validators,
+    prompts: (id) => {
+      const path = promptPaths(reader, folder, id).find((each) => reader.kindOf(each) !== null);
+      return path === undefined ? null : { path: reader.shown(path), text: reader.text(path) };
+    },
+    validators: (id) => findValidator(reader, id),
     enter: (path) => {
-      const [, named = path, workflow = null] = /^(.+)#([^#/]+)$/.exec(path) ?? [];
-      const [at, wanted] = others.languageAt(locate(path)) === null ? [named, workflow] : [path, null];
-      return others.languageAt(locate(at)) === null ? null : others.enter(locate(at), wanted, 'fails');
+      const exists = (at: string): boolean => others.languageAt(reader.resolve(folder, at)) !== null;
+      const [, named = path, section = null] = /^(.+)#([^#/]+)$/.exec(path) ?? [];
+      const [at, wanted] = exists(path) ? [path, null] : [named, section];
+      return exists(at) ? others.enter(reader.resolve(folder, at), wanted, 'fails') : null;
     },
     artifactsDirDefault: '.meow/run',
     limits: config.limits,
   };
 }
 
-/** By `id.vN`, or by a path that starts with a dot or a slash. `folder`: of the workflow. */
-function findPrompts(reader: SourceReader, folder: string): FindPrompt {
-  return (id) => {
-    const names = [`${id}.md`, id.replace(/\.(v\d+)$/, '/$1.md')];
-    const folders = [reader.resolve(folder, 'prompts'), ...reader.folders.prompts];
-    const paths = /^\.{0,2}\//.test(id)
-      ? [reader.resolve(folder, id)]
-      : folders.flatMap((each) => names.map((name) => reader.resolve(each, name)));
-    const path = paths.find((each) => reader.kindOf(each) !== null);
-    return path === undefined ? null : { path: reader.shown(path), text: reader.text(path) };
-  };
+/** Possible paths of a prompt `id.vN`, or its path if it is named by one. `folder`: of the workflow. */
+function promptPaths(reader: SourceReader, folder: string, id: string): readonly string[] {
+  if (isPath(id)) return [reader.resolve(folder, id)];
+  const names = [`${id}.md`, id.replace(/\.(v\d+)$/, '/$1.md')];
+  const folders = [reader.resolve(folder, 'prompts'), ...reader.folders.prompts];
+  return folders.flatMap((each) => names.map((name) => reader.resolve(each, name)));
 }
-
-type Command = ReturnType<FindValidator>;
 
 /** The project's command for `tests`, `lint` or `typecheck`; null if there is none. */
-function findValidator(reader: SourceReader, id: string): Command {
-  const names = NAMES[id];
+function findValidator(reader: SourceReader, id: string): ReturnType<FindValidator> {
+  const names = own(NAMES, id);
   if (names === undefined) return null;
-  const textOf = (name: string): string | null => reader.optionalText(reader.resolve(reader.folders.work, name));
-  return inPackage(textOf, names) ?? inMakefile(textOf, names) ?? inPyproject(textOf, id);
+  const textOf = (file: string): string => reader.optionalText(reader.resolve(reader.folders.work, file)) ?? '';
+  const manifest = parseJson(textOf('package.json'));
+  const scripts = isJsonMap(manifest) && isJsonMap(manifest['scripts']) ? manifest['scripts'] : {};
+  const script = names.find((name) => typeof scripts[name] === 'string');
+  if (script !== undefined) return { command: `npm run --silent ${script}`, from: `package.json, script ${script}` };
+  for (const file of ['GNUmakefile', 'makefile', 'Makefile']) {
+    const text = textOf(file);
+    const target = names.find((name) => new RegExp(`^${name}\\s*:(?!=)`, 'm').test(text));
+    if (target !== undefined) return { command: `make ${target}`, from: `${file}, target ${target}` };
+  }
+  const project = textOf('pyproject.toml');
+  const tool = own(PYTHON, id)?.find(({ section }) => project.includes(`[tool.${section}`));
+  return tool === undefined ? null : { command: tool.command, from: `pyproject.toml, [tool.${tool.section}]` };
 }
-
-type TextOf = (name: string) => string | null;
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   tests: ['test', 'tests'],
   lint: ['lint'],
   typecheck: ['typecheck', 'type-check', 'types'],
 };
-
-function inPackage(textOf: TextOf, names: readonly string[]): Command {
-  const text = textOf('package.json');
-  const scripts = text === null ? undefined : scriptsIn(text);
-  const name = names.find((script) => typeof scripts?.[script] === 'string');
-  return name === undefined ? null : { command: `npm run --silent ${name}`, from: `package.json, script ${name}` };
-}
-
-function scriptsIn(text: string): Readonly<Record<string, Json>> | undefined {
-  try {
-    const parsed = JSON.parse(text) as Json;
-    const scripts = isJsonMap(parsed) ? parsed['scripts'] : undefined;
-    return isJsonMap(scripts) ? scripts : undefined;
-  } catch (error) {
-    // npm could not read it either, so it has no scripts.
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-function inMakefile(textOf: TextOf, names: readonly string[]): Command {
-  for (const file of ['GNUmakefile', 'makefile', 'Makefile']) {
-    const text = textOf(file);
-    const name = text === null ? undefined : names.find((target) => new RegExp(`^${target}\\s*:(?!=)`, 'm').test(text));
-    if (name !== undefined) return { command: `make ${name}`, from: `${file}, target ${name}` };
-  }
-  return null;
-}
-
-function inPyproject(textOf: TextOf, id: string): Command {
-  const text = textOf('pyproject.toml');
-  const tool = text === null ? undefined : PYTHON[id]?.find(({ section }) => text.includes(`[tool.${section}`));
-  return tool === undefined ? null : { command: tool.command, from: `pyproject.toml, [tool.${tool.section}]` };
-}
 
 const PYTHON: Readonly<Record<string, readonly { readonly section: string; readonly command: string }[]>> = {
   tests: [{ section: 'pytest', command: 'python3 -m pytest -q' }],

@@ -1,6 +1,6 @@
 // `limits: { timeout, idle_timeout, max_tokens, max_cost_usd }`, of a step or of the workflow.
 
-import type { WorkLimits } from '../../ir/conducted.ts';
+import type { WorkLimits } from '../../ir/conductor.ts';
 import type { Report } from '../report.ts';
 import { countAt, durationAt, mapAt } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
@@ -14,7 +14,7 @@ export interface LimitsSyntax {
   readonly usdMax: number | null;
 }
 
-export const NO_LIMITS: LimitsSyntax = { timeoutMs: null, idleMs: null, tokensMax: null, usdMax: null };
+const NO_LIMITS: LimitsSyntax = { timeoutMs: null, idleMs: null, tokensMax: null, usdMax: null };
 
 const TIMES = ['timeout', 'idle_timeout'];
 const COSTS = ['max_tokens', 'max_cost_usd'];
@@ -57,11 +57,7 @@ function amountAt(report: Report, map: YamlMap, key: string): number | null {
   if (value === undefined || value.kind === 'nothing') return null;
   const amount = value.kind === 'number' ? Number(value.text) : Number.NaN;
   if (Number.isFinite(amount) && amount > 0) return amount;
-  report.error(
-    'wrong-type',
-    value.place,
-    `"${key}" must be an amount, got ${shown(value)}`,
-    `For example ${key}: 2.50.`,
-  );
+  const message = `"${key}" must be an amount, got ${shown(value)}`;
+  report.error('wrong-type', value.place, message, `For example ${key}: 2.50.`);
   return null;
 }

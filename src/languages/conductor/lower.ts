@@ -1,18 +1,13 @@
 // Steps as syntax → blocks: one for each step and one for each possible end; bodies.ts makes the blocks that perform
 // steps.
 
-import { Bug } from '../../base/assert.ts';
-import type { EndInspection } from '../../ir/conducted.ts';
-import type { Transition } from '../../ir/transition.ts';
-import { targetOf } from '../../ir/transition.ts';
-import type { Act, Block, Step } from '../../ir/program.ts';
-import { evaluateBody, inspects, plainStep, runAgentBody, runValidationBody } from './bodies.ts';
+import type { EndInspection } from '../../ir/conductor.ts';
+import type { Block, Step } from '../../ir/program.ts';
+import { targetOf, type Transition } from '../../ir/transition.ts';
+import { lowerOpcode, plainStep } from './bodies.ts';
 import type { Steps } from './graph.ts';
-import { STOP } from './ids.ts';
-import type { OpcodeSpec } from './opcodes.ts';
 import { answersFor, isGood, unroutedEnds } from './routes.ts';
-import type { Route, StepSyntax } from './syntax.ts';
-import { named, stepAfter } from './syntax.ts';
+import { named, type OpcodeSpec, type Route, stepAfter, type StepSyntax, STOP } from './syntax.ts';
 
 /** How often an evaluator is told what is wrong with its answer. */
 const REPROMPTS = 2;
@@ -20,34 +15,27 @@ const REPROMPTS = 2;
 /** Marks an end in failure; step ids never contain it. */
 const UNWANTED = '!';
 
-type Verdict = EndInspection['verdict'];
-
 /** `entry`: the first step. Unreachable ends are omitted. */
 export function lowerSteps(steps: Steps, entry: string): readonly Block[] {
   const entered = new Set([entry]);
   for (const { routes } of steps.values()) for (const route of routes) entered.add(blockAfter(steps, route));
-  const ends = steps.has(STOP) ? [] : endBlocks(STOP, null, null);
   const blocks = [...steps.values()].flatMap((step) =>
-    step.opcode === 'STOP' ? endBlocks(step.id, step.verdict, reasonOf(step)) : lowerStep(steps, step),
+    step.opcode === 'STOP' ? endBlocks(step) : lowerStep(steps, step),
   );
+  const ends = steps.has(STOP) ? [] : endBlocks({ id: STOP, verdict: null, spec: null });
   const isEnd = ({ steps: [only] }: Block): boolean => only?.executor === 'stop';
   return [...blocks, ...ends].filter((block) => !isEnd(block) || entered.has(block.name));
 }
 
 /** A STOP without a verdict is two ends: the route decides. */
-function endBlocks(id: string, verdict: Verdict | null, reason: string | null): readonly Block[] {
-  return verdict === null
-    ? [endBlock(id, id, 'success', reason), endBlock(id + UNWANTED, id, 'failure', reason)]
-    : [endBlock(id, id, verdict, reason)];
-}
-
-function endBlock(name: string, id: string, verdict: Verdict, reason: string | null): Block {
-  const done: Transition = { kind: 'stop', verdict: verdict === 'success' ? 'done' : 'failed', reason };
-  return lowerVisit(id, { kind: 'stop', verdict, reason }, null, { done }, name)[0];
-}
-
-function reasonOf({ spec }: StepSyntax): string | null {
-  return spec?.kind === 'stop' ? spec.reason : null;
+function endBlocks({ id, verdict, spec }: Pick<StepSyntax, 'id' | 'verdict' | 'spec'>): readonly Block[] {
+  const reason = spec?.kind === 'stop' ? spec.reason : null;
+  const endBlock = (name: string, ends: EndInspection['verdict']): Block => {
+    const done: Transition = { kind: 'stop', verdict: ends === 'success' ? 'done' : 'failed', reason };
+    return lowerVisit(id, { kind: 'stop', verdict: ends, reason }, null, { done }, name)[0];
+  };
+  if (verdict !== null) return [endBlock(id, verdict)];
+  return [endBlock(id, 'success'), endBlock(id + UNWANTED, 'failure')];
 }
 
 /** The target block of a route, possibly after another workflow. A workflow that returns has succeeded. */
@@ -71,12 +59,12 @@ function lowerRoute(steps: Steps, route: Route): Transition {
 function lowerStep(steps: Steps, syntax: StepSyntax): readonly Block[] {
   if (syntax.spec === null) return [];
   const routes = syntax.routes.flatMap((route) => {
-    const follow = lowerRoute(steps, route);
-    return answersFor(syntax, route).map((answer) => [answer, follow] as const);
+    const transition = lowerRoute(steps, route);
+    return answersFor(syntax, route).map((answer) => [answer, transition] as const);
   });
-  const lacking = unroutedEnds(syntax).flatMap(({ key, answer }) => {
+  const lacking = unroutedEnds(syntax).map(({ key, answer }) => {
     const reason = `${named(syntax)} has no route for "${key}"`;
-    return [[answer, { kind: 'stop', verdict: 'failed', reason }] as const];
+    return [answer, { kind: 'stop', verdict: 'failed', reason }] as const;
   });
   return lowerVisit(syntax.id, syntax.spec, syntax.timeoutMs, Object.fromEntries([...lacking, ...routes]));
 }
@@ -88,49 +76,14 @@ export function lowerVisit(
   timeoutMs: number | null,
   routes: Step['routes'] = {},
   name = id,
-): readonly [Block, ...(readonly Block[])] {
-  const body = bodyOf(id, spec, timeoutMs);
-  const [performing] = body;
+): readonly [Block, ...Block[]] {
+  const [act, ...body] = lowerOpcode(id, spec, timeoutMs);
   const step: Step = {
-    ...plainStep(id, spec.kind, performing === undefined ? actOf(spec) : performedBy(performing)),
+    // For a step that a block performs, the limit applies to its turn or command.
+    ...plainStep(id, spec.kind, act, body.length === 0 ? timeoutMs : null),
     routes,
     unrouted: 'tell',
-    // For a step that a block performs, the limit applies to its turn or command.
-    timeout: timeoutMs === null || performing !== undefined ? null : `${String(timeoutMs)}ms`,
     repromptsMax: spec.kind === 'evaluate' ? REPROMPTS : 0,
   };
   return [{ name, parameters: [], steps: [step], naming: 'visit-last', visits: null }, ...body];
-}
-
-/** Empty if a single effect performs it. */
-function bodyOf(id: string, spec: OpcodeSpec, timeoutMs: number | null): readonly Block[] {
-  switch (spec.kind) {
-    case 'run_agent':
-      return runAgentBody(id, spec, timeoutMs);
-    case 'run_validation':
-      return runValidationBody(id, spec);
-    case 'evaluate':
-      return evaluateBody(id, spec, timeoutMs);
-    case 'gate':
-    case 'rollback':
-    case 'stop':
-      return [];
-  }
-}
-
-function performedBy({ name }: Block): Act {
-  return { kind: 'block', target: targetOf(name) };
-}
-
-function actOf(spec: OpcodeSpec): Act {
-  switch (spec.kind) {
-    case 'gate':
-      return { kind: 'effect', effect: spec.effect };
-    case 'rollback':
-      return { kind: 'effect', effect: { kind: 'git', operation: spec } };
-    case 'stop':
-      return inspects({ ...spec, kind: 'end' });
-    default:
-      throw new Bug(`a block performs ${spec.kind}`);
-  }
 }

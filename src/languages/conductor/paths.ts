@@ -1,12 +1,10 @@
 // Paths and globs in a workflow, with `${…}`.
 
 import type { Place } from '../../base/source.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
+import { listed, type Report, suggest } from '../report.ts';
 import { textAt } from '../yaml-fields.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
 import { textsAt } from './fields.ts';
-import { pathProblem, tidyPath } from './path-problem.ts';
 
 /** Built-in names of every step and prompt. */
 export const RUN_WORDS: readonly string[] = ['run_id', 'run_dir', 'worktree', 'step_id'];
@@ -14,39 +12,43 @@ export const RUN_WORDS: readonly string[] = ['run_id', 'run_dir', 'worktree', 's
 /** Files in the worktree. */
 export function globsAt(report: Report, map: YamlMap, key: string, example: string): readonly string[] | null {
   const globs = textsAt(report, map, key, example);
-  for (const glob of globs ?? []) checkPath(report, key, glob);
+  for (const { text, place } of globs ?? []) checkPath(report, key, text, place);
   return globs?.map(({ text }) => tidyPath(text)) ?? null;
 }
 
 /** Of a validator: may contain `${…}`, but nothing that makes them absolute. */
-export function artifactsAt(report: Report, map: YamlMap): readonly YamlScalar[] {
+export function artifactsAt(report: Report, map: YamlMap): readonly string[] {
   const globs = textsAt(report, map, 'artifacts', 'artifacts: ["harness_report.json", "logs/**"]') ?? [];
   for (const glob of globs) {
     checkWords(report, 'artifacts', glob);
-    const [, word = null] = ABSOLUTE_WORD.exec(glob.text) ?? [];
-    if (word === null) checkPath(report, 'artifacts', glob);
-    else {
+    if (ABSOLUTE_WORD.test(glob.text)) {
       const message = `"artifacts": ${JSON.stringify(glob.text)} is absolute`;
       report.error('invalid-path', glob.place, message, 'Globs are seen from "cwd": set cwd to that folder.');
-    }
+    } else checkPath(report, 'artifacts', glob.text, glob.place);
   }
-  return globs;
+  return globs.map(({ text }) => text);
 }
 
-const ABSOLUTE_WORD = /^\$\{(run_dir|worktree)\}/;
+const ABSOLUTE_WORD = /^\$\{(?:run_dir|worktree)\}/;
 
 /** Relative to the worktree, unless it starts with a folder of the run. */
 export function cwdAt(report: Report, map: YamlMap): string | null {
   const cwd = textAt(report, map, 'cwd');
   if (cwd === null) return null;
   checkWords(report, 'cwd', cwd);
-  checkPath(report, 'cwd', { ...cwd, text: cwd.text.replace(ABSOLUTE_WORD, '.') });
+  checkPath(report, 'cwd', cwd.text.replace(ABSOLUTE_WORD, '.'), cwd.place);
   return cwd.text;
 }
 
-export function checkPath(report: Report, key: string, { text, place }: YamlScalar): void {
-  const problem = pathProblem(text);
-  if (problem !== null) report.error('invalid-path', place, `"${key}": ${problem.message}`, problem.hint);
+/** Reports a path that does not stay below its base folder. */
+export function checkPath(report: Report, key: string, path: string, place: Place): void {
+  const complain = (message: string, hint: string): void =>
+    report.error('invalid-path', place, `"${key}": ${message}`, hint);
+  const written = JSON.stringify(path);
+  if (path.trim() === '') complain('the path is empty', 'Fill it in, or remove it.');
+  else if (/^(?:[/~\\]|[A-Za-z]:[/\\])/.test(path))
+    complain(`${written} is absolute`, 'Write it as seen from the folder that it is in.');
+  else if (path.split('/').includes('..')) complain(`${written} is outside of its folder`, 'Write it without "..".');
 }
 
 /** Every `${…}` must be one of the known names. */
@@ -69,4 +71,9 @@ function within(report: Report, { place, text }: YamlScalar, words: string, at: 
   const found = written.indexOf(words, Math.max(0, written.indexOf(text.slice(0, at)) + at));
   const from = found === -1 ? written.indexOf(words) : found;
   return from === -1 ? place : { from: place.from + from, to: place.from + from + words.length };
+}
+
+/** A folder may be written with or without a trailing slash. */
+export function tidyPath(path: string): string {
+  return path.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, '') || '.';
 }

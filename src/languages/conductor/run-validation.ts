@@ -2,32 +2,41 @@
 
 import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
-import type { CommandValidator, Validator, Witness } from '../../ir/conducted.ts';
+import type { CommandValidator, Validator, Witness } from '../../ir/conductor.ts';
 import { globCovers } from '../../ir/policy.ts';
-import { listed, suggest } from '../report.ts';
-import { durationAt } from '../yaml-fields.ts';
+import { listed, type Report, suggest } from '../report.ts';
+import { booleanAt, durationAt } from '../yaml-fields.ts';
 import type { YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
-import { isScalar, listAt, missingKey, neededText, shown, strictKeys, textsAt, wordAt } from './fields.ts';
-import { ID_HINT, isId } from './ids.ts';
+import {
+  checkDuplicates,
+  checkId,
+  isId,
+  isScalar,
+  listAt,
+  missingKey,
+  neededText,
+  shown,
+  strictKeys,
+  textsAt,
+  wordAt,
+} from './fields.ts';
 import { overLimits, readLimits } from './limits.ts';
-import { tidyPath } from './path-problem.ts';
-import { artifactsAt, checkWords, cwdAt } from './paths.ts';
+import { artifactsAt, checkWords, cwdAt, tidyPath } from './paths.ts';
 import type { Reading } from './reading.ts';
-import type { Outline, Particulars } from './syntax.ts';
-import { named, UNSAID } from './syntax.ts';
+import { named, type Outline, type Particulars } from './syntax.ts';
 
 /** Searched in the project if the configuration registers none. */
 const USUAL = ['tests', 'lint', 'typecheck'];
 
 const EXAMPLE = 'run: [tests, lint]';
 
-interface Read {
+interface PlacedValidator {
   readonly validator: Validator;
   readonly place: Place;
 }
 
 export function readRunValidation(reading: Reading, step: Outline, witness: Witness | null): Particulars {
-  const { report, defaults } = reading;
+  const { report, defaults, config } = reading;
   const what = named(step);
   const limits = overLimits(readLimits(report, step.map, what, false), defaults.limits);
   const list = listAt(report, step.map, 'run', EXAMPLE);
@@ -35,24 +44,19 @@ export function readRunValidation(reading: Reading, step: Outline, witness: Witn
   if (list?.items.length === 0) {
     report.error('empty-run', list.place, `${what} runs nothing`, `For example ${EXAMPLE}.`);
   }
-  const read = list?.items.flatMap((item) => readEntry(reading, item, limits.timeoutMs) ?? []) ?? [];
-  checkDouble(reading, read);
-  const harness = read.find(({ validator }) => validator.artifacts.some(mayBeReport));
-  return {
-    ...UNSAID,
-    harness: harness?.place ?? null,
-    spec: {
-      kind: 'run_validation',
-      validators: read.map(({ validator }) => validator),
-      idleMs: limits.idleMs || null,
-      envAllow: reading.config.envAllow,
-      witness,
-    },
-  };
+  const read = list?.items.flatMap((item) => readValidator(reading, item, limits.timeoutMs) ?? []) ?? [];
+  const validators = read.map(({ validator }) => validator);
+  const placed = read.map(({ validator: { id }, place }) => ({ id, place }));
+  checkDuplicates(report, placed, (id) => `there are two validators "${id}" in this step`);
+  const proposes = ({ validator }: PlacedValidator): boolean =>
+    validator.mayProposeGoldens !== false && validator.artifacts.some(mayBeReport);
+  const harness = read.find(proposes)?.place ?? null;
+  const idleMs = limits.idleMs || null;
+  return { harness, spec: { kind: 'run_validation', validators, idleMs, envAllow: config.envAllow, witness } };
 }
 
 /** `timeoutMs`: default for validators without one. */
-function readEntry(reading: Reading, item: YamlValue, timeoutMs: number | null): Read | null {
+function readValidator(reading: Reading, item: YamlValue, timeoutMs: number | null): PlacedValidator | null {
   if (isScalar(item)) {
     const validator = registered(reading, item, timeoutMs);
     return validator === null ? null : { validator, place: item.place };
@@ -63,23 +67,22 @@ function readEntry(reading: Reading, item: YamlValue, timeoutMs: number | null):
   return null;
 }
 
+const KEYS: readonly string[] = ['id', 'kind', 'cwd', 'artifacts', 'timeout', 'may_propose_goldens'];
 const SPEC_HINT = 'For example { id: harness, kind: script, entrypoint: scripts/check.sh }.';
 
-function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Read | null {
+function readSpec(reading: Reading, map: YamlMap, defaultMs: number | null): PlacedValidator | null {
   const { report } = reading;
+  const { place } = map;
   const what = 'the validator';
-  const id = neededText(report, map, 'id', { place: map.place, what, hint: SPEC_HINT });
-  if (id !== null && !isId(id.text)) {
-    report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is not a valid name for a validator`, ID_HINT);
-  }
+  const id = neededText(report, map, 'id', { place, what, hint: SPEC_HINT });
+  if (id !== null) checkId(report, id, 'name for a validator');
   const kind = wordAt(report, map, 'kind', ['builtin', 'script'] as const);
-  if (!map.entries.has('kind')) missingKey(report, map.place, what, 'kind', 'Write kind: script, or kind: builtin.');
-  const timeMs = map.entries.has('timeout') ? durationAt(report, map, 'timeout') || null : timeoutMs;
-  if (kind === 'builtin') return readBuiltin(reading, map, id, timeMs);
-  const known = ['id', 'kind', 'entrypoint', 'args', 'cwd', 'artifacts', 'timeout'];
-  strictKeys(report, map, known, what);
+  if (!map.entries.has('kind')) missingKey(report, place, what, 'kind', 'Write kind: script, or kind: builtin.');
+  const timeoutMs = map.entries.has('timeout') ? durationAt(report, map, 'timeout') || null : defaultMs;
+  if (kind === 'builtin') return readBuiltin(reading, map, id, timeoutMs);
+  strictKeys(report, map, [...KEYS, 'entrypoint', 'args'], what);
   const hint = 'For example entrypoint: scripts/check.sh.';
-  const entrypoint = kind === null ? null : neededText(report, map, 'entrypoint', { place: map.place, what, hint });
+  const entrypoint = kind === null ? null : neededText(report, map, 'entrypoint', { place, what, hint });
   if (entrypoint !== null) {
     checkWords(report, 'entrypoint', entrypoint);
     checkListed(reading, entrypoint);
@@ -97,10 +100,15 @@ function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Rea
       entrypoint: entrypoint.text,
       args: args.map(({ text }) => text),
       cwd,
-      artifacts: artifacts.map(({ text }) => text),
-      timeoutMs: timeMs,
+      artifacts,
+      timeoutMs,
+      ...goldensAt(report, map),
     },
   };
+}
+
+function goldensAt(report: Report, map: YamlMap): Pick<Validator, 'mayProposeGoldens'> {
+  return booleanAt(report, map, 'may_propose_goldens') === false ? { mayProposeGoldens: false } : {};
 }
 
 /** Programs that are neither in the run directory nor listed are not started. In doubt nothing is reported. */
@@ -115,13 +123,18 @@ function checkListed({ report, config, artifactsDir }: Reading, { text, place }:
 }
 
 /** The map overrides the registered values. */
-function readBuiltin(reading: Reading, map: YamlMap, id: YamlScalar | null, timeoutMs: number | null): Read | null {
+function readBuiltin(
+  reading: Reading,
+  map: YamlMap,
+  id: YamlScalar | null,
+  timeoutMs: number | null,
+): PlacedValidator | null {
   const { report } = reading;
   const elsewhere = (key: string): string | null =>
     key === 'entrypoint' || key === 'args' ? 'Only a validator of kind script has it.' : null;
-  strictKeys(report, map, ['id', 'kind', 'cwd', 'artifacts', 'timeout'], 'the validator of kind builtin', elsewhere);
+  strictKeys(report, map, KEYS, 'the validator of kind builtin', elsewhere);
   const cwd = cwdAt(report, map);
-  const artifacts = artifactsAt(report, map).map(({ text }) => text);
+  const artifacts = artifactsAt(report, map);
   const found = id === null ? null : registered(reading, id, timeoutMs);
   if (id === null || found === null) return null;
   const validator = {
@@ -129,47 +142,32 @@ function readBuiltin(reading: Reading, map: YamlMap, id: YamlScalar | null, time
     cwd: cwd ?? found.cwd,
     artifacts: artifacts.length > 0 ? artifacts : found.artifacts,
     timeoutMs: map.entries.has('timeout') ? timeoutMs : found.timeoutMs,
+    ...goldensAt(report, map),
   };
   return { validator, place: id.place };
 }
 
 /** From the configuration, otherwise from the project. */
-function registered(
-  reading: Reading,
-  { text: id, place }: YamlScalar,
-  timeoutMs: number | null,
-): CommandValidator | null {
-  const { report, config, findValidator, note } = reading;
+function registered(reading: Reading, written: YamlScalar, timeoutMs: number | null): CommandValidator | null {
+  const { report, config } = reading;
+  const id = written.text;
   const configured = own(config.validators, id);
   if (configured !== undefined) {
     return { kind: 'builtin', id, ...configured, timeoutMs: configured.timeoutMs ?? timeoutMs };
   }
-  const found = findValidator(id);
+  const found = reading.validators(id);
   if (found !== null) {
-    note(`validator ${id}: ${found.command} (${found.from})`);
+    reading.note(`validator ${id}: ${found.command} (${found.from})`);
     return { kind: 'builtin', id, command: found.command, cwd: null, artifacts: [], timeoutMs };
   }
   const known = [...new Set([...Object.keys(config.validators), ...USUAL])];
-  const cure = USUAL.includes(id)
-    ? `Register it: [validators.${id}] with command = "…" in .meow/config.toml.`
-    : `Known: ${listed(known)}; register it: [validators.${isId(id) ? id : 'NAME'}] with command = "…" in .meow/config.toml.`;
-  const message = `there is no validator ${JSON.stringify(id)}`;
-  const others = known.filter((name) => name !== id);
-  report.error('unknown-validator', place, message, () => (USUAL.includes(id) ? cure : suggest(id, others, cure)));
+  const section = `[validators.${isId(id) ? id : 'NAME'}] with command = "…" in .meow/config.toml.`;
+  const hint = (): string =>
+    USUAL.includes(id)
+      ? `Register it: ${section}`
+      : suggest(id, known, `Known: ${listed(known)}; register it: ${section}`);
+  report.error('unknown-validator', written.place, `there is no validator ${JSON.stringify(id)}`, hint);
   return null;
-}
-
-function checkDouble({ report }: Reading, read: readonly Read[]): void {
-  const seen = new Map<string, Place>();
-  for (const { validator, place } of read) {
-    const before = seen.get(validator.id);
-    seen.set(validator.id, before ?? place);
-    if (before === undefined) continue;
-    const message = `there are two validators "${validator.id}" in this step`;
-    report.error('duplicate-id', place, message, 'Give one of them another id.', [
-      { message: 'the first one', place: before },
-    ]);
-  }
 }
 
 const REPORT = 'harness_report.json';

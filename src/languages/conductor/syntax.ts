@@ -2,13 +2,16 @@
 // steps.
 
 import type { Place } from '../../base/source.ts';
-import type { Witness } from '../../ir/conducted.ts';
+import type { AgentRequest, EndInspection, GitOperation, PolicyPair, Validator, Witness } from '../../ir/conductor.ts';
+import type { GateSpec } from '../../ir/effect.ts';
+import type { Text } from '../../ir/text.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
-import { STOP } from './ids.ts';
-import type { OpcodeSpec } from './opcodes.ts';
 
 export const OPCODES = ['RUN_AGENT', 'RUN_VALIDATION', 'EVALUATE', 'GATE', 'ROLLBACK', 'STOP'] as const;
 export type Opcode = (typeof OPCODES)[number];
+
+/** Ends a run; a route may name it without a step. */
+export const STOP = 'STOP';
 
 /** The parts of a step that others refer to. */
 export interface Outline {
@@ -33,21 +36,51 @@ export interface StepSyntax extends Outline {
   readonly harness: Place | null;
   readonly gate: GateType | null;
   /** Of a STOP: null if the route decides. */
-  readonly verdict: 'success' | 'failure' | null;
+  readonly verdict: EndInspection['verdict'] | null;
 }
 
-/** Defaults of optional parts. */
-export const UNSAID = {
-  timeoutMs: null,
-  inputs: [],
-  allowedNext: [],
-  harness: null,
-  gate: null,
-  verdict: null,
-} as const;
-
 /** The parts of a step that depend on its opcode. */
-export type Particulars = Pick<StepSyntax, 'spec' | keyof typeof UNSAID>;
+export type Particulars = Pick<StepSyntax, 'spec'> &
+  Partial<Pick<StepSyntax, 'timeoutMs' | 'inputs' | 'allowedNext' | 'harness' | 'gate' | 'verdict'>>;
+
+/** The request of a step, by opcode. */
+export type OpcodeSpec =
+  | RunAgent
+  | RunValidation
+  | Evaluate
+  | { readonly kind: 'gate'; readonly effect: GateSpec<Text> }
+  | { readonly kind: 'rollback'; readonly target: Extract<GitOperation, { kind: 'rollback' }>['target'] }
+  | { readonly kind: 'stop'; readonly verdict: EndInspection['verdict']; readonly reason: string | null };
+
+/** An agent's turn in the run's worktree. Its changes are checked afterwards, whatever it says. */
+export interface RunAgent {
+  readonly kind: 'run_agent';
+  readonly agent: AgentRequest;
+  readonly policy: PolicyPair;
+  /** Must confirm the completion; null: no confirmation needed. */
+  readonly witness: Witness | null;
+}
+
+/** Commands in sequence, all of them. The worst outcome is that of the step. */
+export interface RunValidation {
+  readonly kind: 'run_validation';
+  readonly validators: readonly Validator[];
+  readonly idleMs: number | null;
+  /** Variables that scripts see. */
+  readonly envAllow: readonly string[];
+  readonly witness: Witness | null;
+}
+
+/** An evaluation with a fixed form: one of five statuses decides the route. */
+export interface Evaluate {
+  readonly kind: 'evaluate';
+  readonly evaluator:
+    | { readonly kind: 'agent'; readonly agent: AgentRequest }
+    | { readonly kind: 'command'; readonly command: string; readonly idleMs: number | null };
+  readonly allowedNext: readonly string[];
+  readonly partialMax: number;
+  readonly hints: AgentRequest['hints'];
+}
 
 export interface Route {
   readonly key: string;
@@ -73,17 +106,14 @@ export function stepAfter({ to, enters }: Pick<Route, 'to' | 'enters'>): string 
   return enters === null ? to : (enters.returnTo?.text ?? STOP);
 }
 
+const WAITING_GATES = ['requires_approval', 'blocking_approval'] as const;
+
 /** The first two wait for a decision, the others only request one. */
-export const GATE_TYPES = [
-  'requires_approval',
-  'blocking_approval',
-  'queue_for_review',
-  'requires_daily_review',
-] as const;
+export const GATE_TYPES = [...WAITING_GATES, 'queue_for_review', 'requires_daily_review'] as const;
 export type GateType = (typeof GATE_TYPES)[number];
 
 export function waits(gate: GateType | null): boolean {
-  return gate === 'requires_approval' || gate === 'blocking_approval';
+  return WAITING_GATES.some((waiting) => waiting === gate);
 }
 
 /** For messages. */

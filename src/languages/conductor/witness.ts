@@ -1,6 +1,6 @@
 // `witness: { command, expect, depends_on, timeout }`: a command that the engine runs itself to confirm an outcome.
 
-import type { Witness } from '../../ir/conducted.ts';
+import type { Witness } from '../../ir/conductor.ts';
 import type { Report } from '../report.ts';
 import { countAt, durationAt, mapAt, textAt } from '../yaml-fields.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';

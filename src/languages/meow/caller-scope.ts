@@ -2,9 +2,9 @@
 // name that any of them provides counts as present, so that only errors on every path are reported.
 
 import type { Call, Linked } from './link.ts';
-import type { Around, Order } from './needs.ts';
-import { checkNeeds } from './needs.ts';
-import type { Openness, CallerScope } from './scope.ts';
+import { stepsOfRound } from './linked-targets.ts';
+import { type Around, checkNeeds, type Order } from './needs.ts';
+import type { CallerScope, Openness } from './scope.ts';
 import type { BlockSyntax, StepSyntax } from './syntax.ts';
 
 /** A possible start of a run: variables given besides the declared ones, and whether others may call it. */
@@ -21,11 +21,34 @@ export interface CallerScopes {
 
 export function callerScopes(linked: Linked, roots: readonly Root[]): CallerScopes {
   const callsTo = groupBy(linked.calls, ({ to }) => to);
-  const stepsOf = new Map(linked.blocks.map((block) => [block, new Map(block.steps.map((step) => [step.id, step]))]));
   const views = propagate(linked, roots);
   const orders = new Map<BlockSyntax, Order>();
   const orderOf = (block: BlockSyntax): Order => orders.get(block) ?? { isBefore: () => false };
-  const seenFrom = (block: BlockSyntax, id: string): Generator<SeenStep> => searchCallers(callsTo, stepsOf, block, id);
+  /** Steps with that id in calling blocks, the nearest on each path. */
+  function* seenFrom(block: BlockSyntax, id: string): Generator<SeenStep> {
+    // Iterating a set includes elements added meanwhile.
+    const open = new Set([block]);
+    for (const inner of open) {
+      for (const call of callsTo.get(inner) ?? []) {
+        // A condition after a round sees the steps of the round.
+        const [inRound] =
+          call.target.key === 'until' && id !== 'until' ? (stepsOfRound(linked, call.step, id) ?? []) : [];
+        const step = inRound ?? call.from.byId.get(id);
+        if (step === undefined) open.add(call.from);
+        else yield { step, call, inRound: inRound !== undefined };
+      }
+    }
+  }
+  /** The innermost loop on each path to a block. */
+  function* loopsAround(block: BlockSyntax): Generator<StepSyntax> {
+    const open = new Set([block]);
+    for (const inner of open) {
+      for (const { from, step, target } of callsTo.get(inner) ?? []) {
+        if (target.kind === 'round' || target.kind === 'check') yield step;
+        else open.add(from);
+      }
+    }
+  }
   for (const block of linked.blocks) {
     const around = (id: string): Around => {
       const [nearest] = seenFrom(block, id);
@@ -33,8 +56,8 @@ export function callerScopes(linked: Linked, roots: readonly Root[]): CallerScop
     };
     orders.set(block, checkNeeds(block, linked, around));
   }
-  const isFinished = ({ step, call }: SeenStep): boolean =>
-    step === call.step || orderOf(call.from).isBefore(step.id, call.step);
+  const isFinished = ({ step, call, inRound }: SeenStep): boolean =>
+    inRound || step === call.step || orderOf(call.from).isBefore(step.id, call.step);
   return {
     orderOf,
     around: (block) => ({
@@ -44,6 +67,7 @@ export function callerScopes(linked: Linked, roots: readonly Root[]): CallerScop
         const found = all.find(isFinished) ?? all[0];
         return found === undefined ? null : { step: found.step, isFinished: isFinished(found) };
       },
+      findLoops: () => [...new Set(loopsAround(block))],
     }),
   };
 }
@@ -52,15 +76,13 @@ export function callerScopes(linked: Linked, roots: readonly Root[]): CallerScop
 interface SeenStep {
   readonly step: StepSyntax;
   readonly call: Call;
+  /** It is in the round that the call's condition follows. */
+  readonly inRound: boolean;
 }
 
-interface View {
-  readonly names: ReadonlySet<string>;
-  readonly openness: Openness;
-}
+type View = Omit<CallerScope, 'findStep' | 'findLoops'>;
 
 const NOTHING: View = { names: new Set(), openness: 'closed' };
-const OPENNESS: readonly Openness[] = ['closed', 'called'];
 
 /** Propagates scopes to called blocks until nothing changes. */
 function propagate(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyntax, View> {
@@ -71,10 +93,10 @@ function propagate(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyn
     const view = views.get(block) ?? { names: new Set<string>(), openness: 'closed' };
     const before = view.names.size;
     for (const name of names) view.names.add(name);
-    const isNew = !views.has(block) || view.names.size > before || rank(openness) > rank(view.openness);
-    if (rank(openness) > rank(view.openness)) view.openness = openness;
+    const isOpened = openness === 'called' && view.openness === 'closed';
+    if (isOpened) view.openness = 'called';
+    if (!views.has(block) || view.names.size > before || isOpened) open.add(block);
     views.set(block, view);
-    if (isNew) open.add(block);
   };
   for (const { block, given, openness } of roots) bring(block, given, openness);
   // A reference with placeholders may not mean this block, unless the block is certainly entered too.
@@ -94,29 +116,7 @@ function propagate(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyn
   return views;
 }
 
-function rank(openness: Openness): number {
-  return OPENNESS.indexOf(openness);
-}
-
-/** Steps with that id in calling blocks, the nearest on each path. */
-function* searchCallers(
-  callsTo: ReadonlyMap<BlockSyntax, readonly Call[]>,
-  stepsOf: ReadonlyMap<BlockSyntax, ReadonlyMap<string, StepSyntax>>,
-  block: BlockSyntax,
-  id: string,
-): Generator<SeenStep> {
-  // Iterating a set includes elements added meanwhile.
-  const open = new Set([block]);
-  for (const inner of open) {
-    for (const call of callsTo.get(inner) ?? []) {
-      const step = stepsOf.get(call.from)?.get(id);
-      if (step === undefined) open.add(call.from);
-      else yield { step, call };
-    }
-  }
-}
-
-function groupBy<K, V>(values: readonly V[], keyOf: (value: V) => K): ReadonlyMap<K, readonly V[]> {
+export function groupBy<K, V>(values: readonly V[], keyOf: (value: V) => K): ReadonlyMap<K, readonly V[]> {
   const groups = new Map<K, V[]>();
   for (const value of values) {
     const group = groups.get(keyOf(value));

@@ -1,16 +1,16 @@
 // What no golden file can show: that no text whatever makes the compiler throw, hang or contradict itself.
 
-import { readFileSync, readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hasErrors } from '../../base/diagnostic.ts';
+
+import { hasErrors } from '../../base/source.ts';
 import { checkProgram } from '../../ir/check.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import type { Compiled } from '../language.ts';
-import type { OtherFiles } from './compile.ts';
-import { compileMeow, validateMeow } from './compile.ts';
-import { createSearch } from './search.ts';
+import { compileMeow, type OtherFiles, validateMeow } from './compile.ts';
+import { createSearch } from './language.ts';
 
 const compile = (text: string): Compiled => compileMeow({ file: 'a.meow.toml', text, workflow: null, given: [] });
 

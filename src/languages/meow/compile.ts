@@ -1,27 +1,22 @@
 // Compiles MEOW text to a Program: files → TOML trees → workflows as syntax → links between them → scopes → IR. Every
 // problem is reported; a Program is made only without errors.
 
-import type { Diagnostic } from '../../base/diagnostic.ts';
-import { hasErrors } from '../../base/diagnostic.ts';
-import type { Json } from '../../base/json.ts';
-import type { Limits, Program } from '../../ir/program.ts';
-import { DEFAULT_LIMITS } from '../../ir/program.ts';
+import type { JsonMap } from '../../base/json.ts';
+import { type Diagnostic, hasErrors } from '../../base/source.ts';
+import type { CommandSpec } from '../../ir/effect.ts';
+import { type Block, DEFAULT_LIMITS, type Limits, type Parameter, type Program } from '../../ir/program.ts';
+import type { Text } from '../../ir/text.ts';
 import type { Compiled } from '../language.ts';
 import { suggest } from '../report.ts';
-import { checkAgents } from './check-agents.ts';
-import { checkCalls } from './check-calls.ts';
-import { checkReach } from './check-reach.ts';
-import type { FindOtherWorkflow, Library, Linked } from './link.ts';
-import { linkBlocks } from './link.ts';
-import type { Setting } from './lower-block.ts';
-import { lowerBlock, lowerCleanups } from './lower-block.ts';
-import { findSection } from './module.ts';
-import type { MeowFile, Module } from './modules.ts';
-import { openModule } from './modules.ts';
-import type { AdapterChoice } from './scope.ts';
-import type { Root, CallerScopes } from './caller-scope.ts';
-import { callerScopes } from './caller-scope.ts';
-import type { BlockSyntax } from './syntax.ts';
+import type { TomlString } from '../toml-tree.ts';
+import { callerScopes, type CallerScopes, type Root } from './caller-scope.ts';
+import { checkAgents, checkCalls, checkReach, checkRounds } from './checks.ts';
+import { type FindOtherWorkflow, type Library, linkBlocks, type Linked } from './link.ts';
+import { findBlock, type MeowFile, openModule } from './modules.ts';
+import { type Adapters, type Scope, STEP_BUILTINS, WORKFLOW_BUILTINS } from './scope.ts';
+import { lowerStep } from './step.ts';
+import type { BlockSyntax, VariableSyntax } from './syntax.ts';
+import { lowerDefault, lowerScript } from './text.ts';
 
 export interface MeowInput {
   /** Path as the user wrote it. */
@@ -32,7 +27,7 @@ export interface MeowInput {
   /** Names of the run's variables; null if nothing will run, and every required variable counts as given. */
   readonly given: readonly string[] | null;
   /** Their values, if they can name a template. */
-  readonly values?: Readonly<Record<string, Json>>;
+  readonly values?: JsonMap;
   readonly limits?: Limits;
   readonly others?: OtherFiles;
   readonly adapters?: Adapters;
@@ -47,33 +42,22 @@ export interface OtherFiles {
   readonly foreign?: FindOtherWorkflow;
 }
 
-export interface Adapters {
-  /** Overrides every choice of the workflow; null does not. */
-  readonly forced: string | null;
-  /** Used if the workflow names none. */
-  readonly fallback: () => string;
-  /** Why an adapter cannot be used, reported as a warning; absent if that does not matter. */
-  readonly refusal?: AdapterChoice['refusal'];
-}
-
 const DRAIN_MS = 600_000;
 /** Without a catalog nothing will be started. */
 const NO_ADAPTERS: Adapters = { forced: null, fallback: () => 'sim' };
 
 /** Compiles the requested workflow and everything it refers to. Errors in other workflows do not matter. */
 export function compileMeow(input: MeowInput): Compiled {
-  const { file, workflow, given, values = {}, limits = DEFAULT_LIMITS } = input;
+  const { file, workflow, given, limits = DEFAULT_LIMITS } = input;
   const library = openLibrary(input);
-  const section = findSection(library.entry.report, library.entry.sections, workflow);
-  const entry = section === null ? null : library.entry.block(section.name);
+  const entry = findBlock(library.entry, workflow);
   if (entry === null) return { program: null, diagnostics: diagnosticsOf(library), fileVariables: [] };
   checkSize(entry, limits);
-  const whole = look(library, [{ block: entry, given: given ?? [], openness: 'closed' }], values);
-  const settingOf = settings(whole, input, entry);
-  const blocks = whole.linked.blocks.map((block) => lowerBlock(block, whole.sight, settingOf(block)));
-  const cleanup = lowerCleanups(entry, whole.sight, settingOf(entry));
-  checkAll(whole);
-  checkEntry(entry, whole, given);
+  const compilation = analyze(library, [{ block: entry, given: given ?? [], openness: 'closed' }], entry, input);
+  const blocks = compilation.linked.blocks.map((block) => lowerBlock(block, compilation));
+  const cleanup = lowerCleanups(entry, compilation);
+  checkAll(compilation);
+  checkEntry(entry, compilation, given);
   const diagnostics = diagnosticsOf(library);
   const fileVariables = entry.variables.filter(({ isFile }) => isFile).map(({ name }) => name);
   if (hasErrors(diagnostics)) return { program: null, diagnostics, fileVariables };
@@ -102,11 +86,10 @@ export function validateMeow(input: Pick<MeowInput, 'file' | 'text' | 'others' |
   // Internal workflows are checked through their callers; unused ones by themselves.
   const reached = new Set(linkBlocks(library, visible, {}).blocks);
   const roots = all.filter((block) => block.workflow.internal === null || !reached.has(block)).map(rootOf);
-  const whole = look(library, roots, {});
-  const settingOf = settings(whole, input, null);
-  for (const block of whole.linked.blocks) lowerBlock(block, whole.sight, settingOf(block));
-  for (const block of all) lowerCleanups(block, whole.sight, settingOf(block));
-  checkAll(whole);
+  const compilation = analyze(library, roots, null, { adapters: input.adapters ?? NO_ADAPTERS });
+  for (const block of compilation.linked.blocks) lowerBlock(block, compilation);
+  for (const block of all) lowerCleanups(block, compilation);
+  checkAll(compilation);
   return diagnosticsOf(library);
 }
 
@@ -115,11 +98,7 @@ function rootOf(block: BlockSyntax): Root {
   return { block, given: [], openness: block.workflow.name === 'main' ? 'closed' : 'called' };
 }
 
-interface Opened extends Library {
-  readonly entry: Module;
-}
-
-function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | 'others'>): Opened {
+function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | 'others'>): Library {
   const entry = openModule({ file, text }, '');
   const modules = new Map([[file, entry]]);
   for (const other of others?.files ?? []) {
@@ -130,59 +109,63 @@ function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | '
 }
 
 /** Diagnostics of all files involved, the first file first. */
-function diagnosticsOf({ touched }: Opened): readonly Diagnostic[] {
+function diagnosticsOf({ touched }: Library): readonly Diagnostic[] {
   return [...touched].flatMap(({ report }) => report.diagnostics());
 }
 
-/** Everything that belongs to one compilation. */
 interface Compilation {
   readonly linked: Linked;
-  readonly sight: CallerScopes;
+  readonly callers: CallerScopes;
   /** Names that each block refers to. */
   readonly used: ReadonlyMap<BlockSyntax, Set<string>>;
-}
-
-function look(library: Library, roots: readonly Root[], values: Readonly<Record<string, Json>>): Compilation {
-  const linked = linkBlocks(
-    library,
-    roots.map(({ block }) => block),
-    values,
-  );
-  const used = new Map(linked.blocks.map((block) => [block, new Set<string>()]));
-  return { linked, sight: callerScopes(linked, roots), used };
+  /** The scope of a block, outside of its steps. */
+  readonly scopeOf: (block: BlockSyntax) => Scope;
 }
 
 /** `entry`: the first block of the run; null if nothing will run. */
-function settings(
-  { linked, used }: Compilation,
-  { given, adapters = NO_ADAPTERS }: Partial<Pick<MeowInput, 'given' | 'adapters'>>,
+function analyze(
+  library: Library,
+  roots: readonly Root[],
   entry: BlockSyntax | null,
-): (block: BlockSyntax) => Setting {
+  { given, values = {}, adapters = NO_ADAPTERS }: Partial<Pick<MeowInput, 'given' | 'values' | 'adapters'>>,
+): Compilation {
+  const starts = roots.map(({ block }) => block);
+  const linked = linkBlocks(library, starts, values);
+  const callers = callerScopes(linked, roots);
+  const used = new Map(linked.blocks.map((block) => [block, new Set<string>()]));
   const passed = new Set(given ?? []);
-  const nothing: ReadonlySet<string> = new Set();
-  const hasVariable = (block: BlockSyntax | null): boolean =>
-    block?.variables.some(({ name, required, hasDefault }) => name === 'default_adapter' && (required || hasDefault)) ??
-    false;
-  const ofEntry = hasVariable(entry) || passed.has('default_adapter');
-  const literal = entry?.workflow.defaultAdapter?.value ?? null;
-  const fallback = literal === null || literal.includes('{{') ? adapters.fallback : () => literal;
-  return (block) => ({
-    passed: block === entry ? passed : nothing,
+  const hasAdapterVariable = (block: BlockSyntax): boolean =>
+    block.variables.some(({ name, required, hasDefault }) => name === 'default_adapter' && (required || hasDefault));
+  const ofEntry = passed.has('default_adapter') || (entry !== null && hasAdapterVariable(entry));
+  const entryAdapter = entry?.workflow.defaultAdapter?.value ?? null;
+  const scopeOf = (block: BlockSyntax): Scope => ({
+    report: block.report,
+    workflow: block.workflow,
+    variables: new Set(block.variables.map(({ name }) => name)),
+    declared: block.variables,
+    passed: block === entry ? passed : new Set(),
+    builtins: WORKFLOW_BUILTINS,
+    key: block.key,
+    steps: block.byId,
+    step: null,
+    round: null,
+    isFinished: () => false,
+    ownOutputs: false,
+    around: callers.around(block),
     links: linked,
-    adapter: {
-      forced: adapters.forced,
-      fallback,
-      hasVariable: ofEntry || hasVariable(block),
-      refusal: adapters.refusal ?? (() => null),
-    },
+    adapters,
+    runAdapter: entryAdapter?.includes('{{') === true ? null : entryAdapter,
+    hasAdapterVariable: ofEntry || hasAdapterVariable(block),
     onUse: (name) => used.get(block)?.add(name),
   });
+  return { linked, callers, used, scopeOf };
 }
 
-function checkAll({ linked, sight, used }: Compilation): void {
-  checkCalls(linked, sight, (block, name) => used.get(block)?.has(name) ?? false);
-  checkAgents(linked, sight);
+function checkAll({ linked, callers, used }: Compilation): void {
+  checkCalls(linked, callers, (block, name) => used.get(block)?.has(name) ?? false);
+  checkAgents(linked, callers);
   checkReach(linked);
+  checkRounds(linked);
 }
 
 /** Checks that apply only to a workflow run by name. */
@@ -214,4 +197,49 @@ function checkSize({ report, workflow, steps }: BlockSyntax, { stepsMax }: Limit
   if (steps.length <= stepsMax) return;
   const message = `"${workflow.name}" has ${String(steps.length)} steps; at most ${String(stepsMax)} may be in a run`;
   report.error('too-many-steps', workflow.place, message, 'Raise max_total_steps under [limits] in .meow/config.toml.');
+}
+
+function lowerBlock(block: BlockSyntax, { callers, scopeOf }: Compilation): Block {
+  const order = callers.orderOf(block);
+  const base = scopeOf(block);
+  const steps = block.steps.flatMap((step) => {
+    const isFinished = (id: string): boolean => order.isBefore(id, step);
+    return lowerStep({ ...base, builtins: STEP_BUILTINS, step, isFinished }, step) ?? [];
+  });
+  return { name: block.name, parameters: lowerParameters(base, block.variables), steps, naming: 'path', visits: null };
+}
+
+function lowerCleanups(block: BlockSyntax, { scopeOf }: Compilation): Program['cleanup'] {
+  const base = scopeOf(block);
+  const { success, failure, stop } = block.workflow.cleanup;
+  return {
+    success: lowerCleanup({ ...base, isFinished: () => true }, success),
+    failure: lowerCleanup(base, failure),
+    stop: lowerCleanup(base, stop),
+  };
+}
+
+/** A default sees earlier variables: they get their values in order of declaration. */
+function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): readonly Parameter[] {
+  const before = new Set<string>();
+  return variables.map(({ name, type, required, fallback, description }) => {
+    const lowered: Parameter['fallback'] =
+      fallback?.kind === 'text' ? { kind: 'text', text: lowerDefault(scope, before, fallback.text) } : fallback;
+    before.add(name);
+    return { name, type, required, fallback: lowered, description };
+  });
+}
+
+function lowerCleanup(scope: Scope, script: TomlString | null): CommandSpec<Text> | null {
+  if (script === null) return null;
+  return {
+    kind: 'command',
+    script: lowerScript(scope, script),
+    cwd: null,
+    env: {},
+    captures: [],
+    verdict: 'success',
+    errors: [],
+    steering: null,
+  };
 }

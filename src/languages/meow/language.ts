@@ -1,16 +1,16 @@
 // MEOW as a language: a TOML file, and the files that its templates refer to.
 
-import type { Diagnostic } from '../../base/diagnostic.ts';
-import type { Json } from '../../base/json.ts';
-import { makeSource } from '../../base/source.ts';
-import type { AdapterCatalog } from '../adapter-catalog.ts';
+import type { JsonMap } from '../../base/json.ts';
+import { type Diagnostic, makeSource } from '../../base/source.ts';
 import type { CompileContext, Entered, Language, Location, SourceReader } from '../language.ts';
 import { createReport } from '../report.ts';
-import type { Adapters, MeowInput } from './compile.ts';
-import { compileMeow, validateMeow } from './compile.ts';
-import type { MeowFile } from './modules.ts';
-import { isPlaced, spellingsOf } from './target.ts';
-import { createSearch } from './search.ts';
+import { parseTemplate } from '../template.ts';
+import { valueOf } from '../toml-fields.ts';
+import { compileMeow, type MeowInput, validateMeow } from './compile.ts';
+import { type MeowFile, type Module, openModule } from './modules.ts';
+import { collectStaticValues, type PossibleTexts, stepTables, targetTables } from './static-values.ts';
+import { fileOf, isPlaced, namesWorkflow, parseReference, spellingsOf } from './target.ts';
+import type { Section } from './workflow.ts';
 
 export interface MeowSource extends Required<Pick<MeowInput, 'file' | 'text' | 'workflow' | 'others' | 'values'>> {
   /** Paths that a name in a file may mean, if it is not a MEOW workflow. */
@@ -57,19 +57,11 @@ function inputFrom(source: MeowSource, { adapters, given, others }: CompileConte
     const path = source.candidates(from, name).find((each) => (others.languageAt(each) ?? 'meow') !== 'meow');
     return path === undefined ? null : others.enter(path, null, 'fails');
   };
-  return { ...source, others: { ...source.others, foreign }, adapters: adaptersFor(adapters, given === null) };
+  // If nothing will run, an unusable adapter is a problem of the file; otherwise the run is refused, with a hint.
+  const used = given === null ? adapters : { forced: adapters.forced, fallback: () => adapters.fallback() };
+  return { ...source, others: { ...source.others, foreign }, adapters: used };
 }
 
-/** `refuses`: unusable adapters are errors of the file; otherwise the run is refused later, with a hint. */
-function adaptersFor(adapters: AdapterCatalog, refuses: boolean): Adapters {
-  return {
-    forced: adapters.forced,
-    fallback: () => adapters.fallback(),
-    ...(refuses ? { refusal: (name: string) => adapters.refusal(name) } : {}),
-  };
-}
-
-/** Limit on referenced files. */
 const FILES_MAX = 1_000;
 
 function tooManyFiles({ file, text }: MeowSource): readonly Diagnostic[] {
@@ -83,7 +75,7 @@ function tooManyFiles({ file, text }: MeowSource): readonly Diagnostic[] {
 function readOthers(
   reader: SourceReader,
   entry: MeowFile,
-  values: Readonly<Record<string, Json>>,
+  values: JsonMap,
   paths: Map<Location['file'], Location['path']>,
 ): Pick<MeowSource, 'others' | 'tooMany'> {
   const search = createSearch(values);
@@ -113,4 +105,60 @@ function locateTemplate(reader: SourceReader, folder: string, name: string): str
   const searched = isPlaced(name) ? [folder] : [folder, ...templates, ...(name.startsWith('lib/') ? [library] : [])];
   const paths = searched.flatMap((each) => spellingsOf(name).map((spelling) => reader.resolve(each, spelling)));
   return paths.find((path) => reader.kindOf(path) === 'file') ?? null;
+}
+
+/** A file named `name` in the file `from`. */
+interface Wanted {
+  readonly from: string;
+  readonly name: string;
+}
+
+/**
+ * Finds the files that references may mean. The caller adds files one by one and receives new names to look for, each
+ * once. `given`: variables of the run, for references that contain a variable.
+ */
+export function createSearch(given: JsonMap): { readonly add: (file: MeowFile) => readonly Wanted[] } {
+  const modules: Module[] = [];
+  const known = new Set<string>();
+  return {
+    add: (file) => {
+      if (!MAY_REFER.test(file.text)) return [];
+      modules.push(openModule(file, ''));
+      const possibleTexts = collectStaticValues(modules, given);
+      const wanted = modules.flatMap((module) => [...wantedBy(module, possibleTexts)]);
+      return wanted.filter(({ from, name }) => {
+        const key = JSON.stringify([from, name]);
+        const isNew = !known.has(key);
+        known.add(key);
+        return isNew;
+      });
+    },
+  };
+}
+
+/** Only files that match can refer to others: they contain such a key, or an escape that may spell one. */
+const MAY_REFER = /template|on_error|on_exhausted|\\[uUx]/;
+
+function* wantedBy({ file, sections }: Module, possibleTexts: PossibleTexts): Generator<Wanted> {
+  const own = new Set(sections.map(({ name }) => name));
+  for (const text of sections.flatMap(referencesIn)) {
+    const { parts } = parseTemplate(text);
+    const isOpen = parts.some((part) => typeof part !== 'string');
+    for (const possible of isOpen ? possibleTexts(parts) : [{ value: text, file: null }]) {
+      const reference = parseReference(possible.value);
+      if (reference === null || (reference.kind === 'either' && own.has(reference.name))) continue;
+      const name = fileOf(reference);
+      if (name === null) continue;
+      yield { from: file, name };
+      if (possible.file !== null && possible.file !== file) yield { from: possible.file, name };
+    }
+  }
+}
+
+function referencesIn(section: Section): readonly string[] {
+  return stepTables(section).flatMap((step) => {
+    const templates = targetTables(step).flatMap((table) => valueOf(table, 'template', 'string') ?? []);
+    const actions = ['on_error', 'on_exhausted'].flatMap((key) => valueOf(step, key, 'string') ?? []);
+    return [...templates, ...actions.filter(({ value }) => namesWorkflow(value))].map(({ value }) => value);
+  });
 }

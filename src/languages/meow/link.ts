@@ -1,22 +1,22 @@
 // Resolves names to blocks: all blocks reachable from the start of a run, and their callers. Unknown names are reported
 // at their position.
 
-import type { Json } from '../../base/json.ts';
-import { segmentMatcher } from '../../base/segment-pattern.ts';
+import type { JsonMap } from '../../base/json.ts';
+import { segmentMatcher } from '../../base/names.ts';
 import type { Entered } from '../language.ts';
 import { listed, suggest } from '../report.ts';
-import type { Hole } from '../template.ts';
-import { parseTemplate } from '../template.ts';
+import { fillPlaceholders, parseTemplate, type Template } from '../template.ts';
 import type { TomlString } from '../toml-tree.ts';
-import type { StaticValues } from './static-values.ts';
-import { collectStaticValues } from './static-values.ts';
 import type { LinkedTarget, LinkedTargets } from './linked-targets.ts';
 import type { Module } from './modules.ts';
-import { isPlaced, parseReference, spellingsOf } from './target.ts';
+import { collectStaticValues, type PossibleTexts } from './static-values.ts';
 import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
+import { isPlaced, parseReference, spellingsOf } from './target.ts';
 
 /** The files of a compilation, and which of them a name in one of them means. */
 export interface Library {
+  /** The file that is compiled. */
+  readonly entry: Module;
   readonly modules: ReadonlyMap<string, Module>;
   /** Null if there is no such file. */
   readonly find: (from: string, name: string) => string | null;
@@ -44,12 +44,8 @@ export interface Call {
   readonly isCertain: boolean;
 }
 
-export function linkBlocks(
-  library: Library,
-  roots: readonly BlockSyntax[],
-  given: Readonly<Record<string, Json>>,
-): Linked {
-  const known = collectStaticValues(library.modules.values(), given);
+export function linkBlocks(library: Library, roots: readonly BlockSyntax[], given: JsonMap): Linked {
+  const linker: Linker = { ...library, possibleTexts: collectStaticValues(library.modules.values(), given) };
   const links = new Map<TargetSyntax, LinkedTarget>();
   const calls: Call[] = [];
   const blocks = new Set(roots);
@@ -57,12 +53,12 @@ export function linkBlocks(
   for (const from of blocks) {
     for (const step of from.steps) {
       for (const target of step.targets) {
-        const found = resolveTarget(library, known, from, target);
-        if (found === null) continue;
-        links.set(target, found.link);
-        for (const to of found.leadsTo) {
+        const link = resolveTarget(linker, from, target);
+        if (link === null) continue;
+        links.set(target, link);
+        for (const to of blocksOf(link)) {
           blocks.add(to);
-          calls.push({ from, step, target, to, isCertain: found.link.kind === 'known' });
+          calls.push({ from, step, target, to, isCertain: link.kind === 'known' });
         }
       }
     }
@@ -70,69 +66,60 @@ export function linkBlocks(
   return { blocks: [...blocks], calls, of: (target) => links.get(target) ?? null };
 }
 
-interface Found {
-  readonly link: LinkedTarget;
-  readonly leadsTo: Iterable<BlockSyntax>;
+function blocksOf(link: LinkedTarget): Iterable<BlockSyntax> {
+  if (link.kind === 'known') return [link.block];
+  return link.kind === 'open' ? new Set(link.names.values()) : [];
 }
 
-function resolveTarget(library: Library, known: StaticValues, from: BlockSyntax, target: TargetSyntax): Found | null {
-  if (target.to.kind === 'inline') return knownBlock(target.to.block);
+interface Linker extends Library {
+  readonly possibleTexts: PossibleTexts;
+}
+
+function resolveTarget(linker: Linker, from: BlockSyntax, target: TargetSyntax): LinkedTarget | null {
+  if (target.to.kind === 'inline') return { kind: 'known', block: target.to.block };
   const { reference } = target.to;
   const { parts } = parseTemplate(reference.value);
-  if (parts.some((part) => typeof part !== 'string')) return openLink(library, known, from, reference, parts);
-  const resolved = resolve(library, from.report.source.file, reference.value);
-  if (resolved.kind === 'found') return knownBlock(resolved.block);
+  if (parts.some((part) => typeof part !== 'string')) return openLink(linker, from, reference, parts);
+  const resolved = resolve(linker, from.report.source.file, reference.value);
+  if (resolved.kind === 'found') return { kind: 'known', block: resolved.block };
   if (resolved.kind === 'missing') {
-    const foreign = library.foreign(from.report.source.file, reference.value);
-    if (foreign?.kind === 'found') return { link: { kind: 'foreign', entry: foreign.entry }, leadsTo: [] };
+    const foreign = linker.foreign(from.report.source.file, reference.value);
+    if (foreign?.kind === 'found') return { kind: 'foreign', entry: foreign.entry };
     if (foreign !== null) from.report.error('foreign-workflow', reference.place, foreign.message, foreign.hint);
-    else if (target.kind === 'recover' && /^\w+$/.test(reference.value)) {
-      const hint = suggest(
-        reference.value,
-        ['fail', 'continue'],
-        'Write "fail", "continue" or the name of a workflow.',
-      );
-      const message = `"on_error" must be "fail", "continue" or a workflow, got "${reference.value}"`;
+    else if ((target.kind === 'recover' || target.kind === 'exhausted') && /^\w+$/.test(reference.value)) {
+      const otherwise = 'Write "fail", "continue" or the name of a workflow.';
+      const hint = suggest(reference.value, ['fail', 'continue'], otherwise);
+      const message = `"${target.key}" must be "fail", "continue" or a workflow, got "${reference.value}"`;
       from.report.error('invalid-value', reference.place, message, hint);
     } else from.report.error(resolved.code, reference.place, resolved.message, resolved.hint);
   }
   return null;
 }
 
-function knownBlock(block: BlockSyntax): Found {
-  return { link: { kind: 'known', block }, leadsTo: [block] };
-}
-
 /** A reference with placeholders may mean any workflow of the file, and every static value of its variables. */
-function openLink(
-  library: Library,
-  known: StaticValues,
-  from: BlockSyntax,
-  reference: TomlString,
-  parts: readonly (string | Hole)[],
-): Found {
+function openLink(linker: Linker, from: BlockSyntax, reference: TomlString, parts: Template['parts']): LinkedTarget {
   const { file } = from.report.source;
   const names = new Map<string, BlockSyntax>();
-  const fits = segmentMatcher(parts.map((part) => (typeof part === 'string' ? part : '*')).join(''));
-  const own = library.modules.get(file);
+  const fits = segmentMatcher(fillPlaceholders(parts, '*'));
+  const own = linker.modules.get(file);
   for (const { name } of own?.sections ?? []) {
     for (const text of [name, `.${name}`]) {
       const block = fits(text) ? (own?.block(name) ?? null) : null;
-      if (block === null) continue;
-      names.set(text, block);
+      if (block !== null) names.set(text, block);
     }
   }
-  for (const { text, file: writtenIn } of known.textsOf(parts)) {
+  for (const { value: text, file: writtenIn } of linker.possibleTexts(parts)) {
     // Resolved from the file that uses it; else from the file that contains the value.
     const [resolved] = [file, writtenIn].flatMap((base) => {
-      const tried = base === null ? null : resolve(library, base, text);
+      const tried = base === null ? null : resolve(linker, base, text);
       return tried?.kind === 'found' ? [tried] : [];
     });
     if (resolved === undefined) continue;
     const other = names.get(text);
     if (other === undefined) names.set(text, resolved.block);
     else if (other !== resolved.block) {
-      const message = `"${text}" means one workflow in ${whereOf(other)} and another in ${whereOf(resolved.block)}`;
+      const [one, another] = [other, resolved.block].map(({ report }) => report.source.file);
+      const message = `"${text}" means one workflow in ${one} and another in ${another}`;
       from.report.error('ambiguous-template', reference.place, message, 'Pass it with its file: "file#name".');
     }
   }
@@ -141,11 +128,7 @@ function openLink(
     const hint = 'Name the workflow by a variable that is given by --var, has a default, or is passed by name.';
     from.report.warning('unknown-template', reference.place, message, hint);
   }
-  return { link: { kind: 'open', names }, leadsTo: new Set(names.values()) };
-}
-
-function whereOf({ report }: BlockSyntax): string {
-  return report.source.file;
+  return { kind: 'open', names };
 }
 
 type Resolved =

@@ -1,15 +1,11 @@
 // Checks needs: each must name a step that exists or can exist, and no step may wait for itself. Also answers which
 // steps have finished before another, for references to outputs.
 
-import { segmentMatcher } from '../../base/segment-pattern.ts';
+import { segmentMatcher } from '../../base/names.ts';
 import type { Place } from '../../base/source.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
-import { findCycles } from './cycles.ts';
-import type { LinkedTargets } from './linked-targets.ts';
-import { knownBelow, stepsBelow } from './linked-targets.ts';
-import type { BlockSyntax, NeedSyntax, StepSyntax } from './syntax.ts';
-import { isPlaceholder } from './syntax.ts';
+import { listed, type Report, suggest } from '../report.ts';
+import { knownBelow, type LinkedTargets, stepsBelow } from './linked-targets.ts';
+import { type BlockSyntax, isPlaceholder, type NeedSyntax, type StepSyntax } from './syntax.ts';
 
 export interface Order {
   /** Whether `id` has always finished before `step` starts. */
@@ -21,45 +17,49 @@ interface Edge {
   readonly need: NeedSyntax;
 }
 
-type Graph = ReadonlyMap<StepSyntax, readonly Edge[]>;
+/** The steps that a need waits for, perhaps with the step that has it. Equal patterns share the list. */
+interface Edges {
+  readonly to: readonly StepSyntax[];
+  readonly need: NeedSyntax;
+}
+
+type Graph = ReadonlyMap<StepSyntax, readonly Edges[]>;
 
 /** `around`: the role of a step with that id outside of this block. */
-export function checkNeeds(
-  { report, steps }: BlockSyntax,
-  links: LinkedTargets,
-  around: (id: string) => Around,
-): Order {
-  const block: Block = { report, links, around, byId: new Map(steps.map((step) => [step.id, step])) };
-  const graph: Graph = new Map(steps.map((step) => [step, step.needs.flatMap((need) => resolve(block, step, need))]));
-  for (const cycle of findCycles(graph.keys(), (step) => graph.get(step) ?? [])) reportCycle(report, cycle);
+export function checkNeeds(block: BlockSyntax, links: LinkedTargets, around: (id: string) => Around): Order {
+  const scope: NeedScope = { ...block, links, around, matches: new Map() };
+  const graph: Graph = new Map(
+    block.steps.map((step) => [step, step.needs.map((need) => ({ to: resolve(scope, step, need), need }))]),
+  );
+  for (const step of block.steps) checkNeedsOfExpand(scope, step);
+  for (const cycle of findCycles(graph.keys(), (step) => edgesOf(graph, step))) reportCycle(block.report, cycle);
   return { isBefore: (id, step) => reaches(graph, step, id) };
 }
 
 /** A step that enters this block, a step beside such a step, or none. */
 export type Around = 'leads-here' | 'around' | 'nothing';
 
-interface Block {
-  readonly report: Report;
+interface NeedScope extends BlockSyntax {
   readonly links: LinkedTargets;
   readonly around: (id: string) => Around;
-  readonly byId: ReadonlyMap<string, StepSyntax>;
+  /** Steps that needs name, by their text. */
+  readonly matches: Map<string, readonly StepSyntax[]>;
 }
 
-/** Steps of this block that a need waits for; errors are reported. */
-function resolve(block: Block, step: StepSyntax, need: NeedSyntax): readonly Edge[] {
+/** Steps of this block that a need waits for, and perhaps the step itself; errors are reported. */
+function resolve(block: NeedScope, step: StepSyntax, { text, place }: NeedSyntax): readonly StepSyntax[] {
   const { report, byId } = block;
-  const { text, place } = need;
   if (!/^[\w*-]+(?:\.[\w*-]+)*$/.test(text)) {
     const hint = 'A need is the id of a step, an id below one ("each.0.build"), or a pattern ("test-*").';
     report.error('invalid-need', place, `"${text}" cannot be needed`, hint);
     return [];
   }
   const [head = '', ...below] = text.split('.');
-  const targets = head.includes('*') ? matching(byId, head, step) : [byId.get(head) ?? []].flat();
+  const [targets, met] = [matchesOf(block, [head]), matchesOf(block, [head, ...below])];
   const isPattern = text.includes('*');
-  const met = below.length === 0 ? targets : targets.filter((target) => canBring(block, target, below));
-  const [growing] = targets.filter(({ canGrow }) => canGrow);
-  if (met.length === 0 && isPattern) {
+  const growing = targets.find((target) => target.canGrow && (target !== step || !isPattern));
+  // A pattern never matches its own step.
+  if (isPattern && met.every((target) => target === step)) {
     const message = `no step matches "${text}", so it waits for nothing`;
     report.warning('empty-pattern', place, message, () =>
       growing === undefined ? suggestOther(byId, step, head) : knownBelow(block.links, growing, text),
@@ -75,30 +75,54 @@ function resolve(block: Block, step: StepSyntax, need: NeedSyntax): readonly Edg
   if (!isPattern && met.includes(step)) {
     report.error('self-need', place, 'a step cannot need itself', 'Remove it.');
   }
-  return met.filter((to) => to !== step).map((to) => ({ to, need }));
+  return met;
 }
 
-function canBring({ links }: Block, step: StepSyntax, below: readonly string[]): boolean {
-  return step.canGrow && stepsBelow(links, step, below)?.length !== 0;
+/** Steps of this block that a need names, if the steps that it names below them can exist. */
+function matchesOf(
+  { byId, steps, links, matches }: NeedScope,
+  [head = '', ...below]: readonly string[],
+): readonly StepSyntax[] {
+  const text = [head, ...below].join('.');
+  const known = matches.get(text);
+  if (known !== undefined) return known;
+  const fits = segmentMatcher(head);
+  const named = head.includes('*') ? steps.filter(({ id }) => fits(id)) : [byId.get(head) ?? []].flat();
+  const canBring = (step: StepSyntax): boolean => step.canGrow && stepsBelow(links, step, below)?.length !== 0;
+  const found = below.length === 0 ? named : named.filter(canBring);
+  matches.set(text, found);
+  return found;
 }
 
-function unknownNeed({ report, around, byId }: Block, step: StepSyntax, wanted: string, place: Place): void {
-  switch (around(wanted)) {
-    case 'nothing':
-      return report.error('unknown-need', place, `there is no step "${wanted}"`, () =>
-        suggestOther(byId, step, wanted),
-      );
-    case 'leads-here':
-      return report.error(
-        'unknown-need',
-        place,
-        `"${wanted}" is the step that leads here, and need not be waited for`,
-        'Remove it.',
-      );
-    case 'around': {
-      const message = `"${wanted}" is a step of another workflow, around this one, and cannot be needed from here`;
-      return report.error('unknown-need', place, message, `The step that enters this workflow must need "${wanted}".`);
-    }
+function* edgesOf(graph: Graph, step: StepSyntax): Generator<Edge> {
+  for (const { to: targets, need } of graph.get(step) ?? [])
+    for (const to of targets) if (to !== step) yield { to, need };
+}
+
+/** Such a need is met when the steps are inserted; `lowerNeeds` makes spawn and kill wait for them too. */
+function checkNeedsOfExpand({ report, byId, links }: NeedScope, { executor, needs }: StepSyntax): void {
+  if (executor === 'spawn' || executor === 'kill') return;
+  for (const { text, place } of needs) {
+    const needed = byId.get(text);
+    // An expand waits for a workflow of another language.
+    const waits = needed?.targets.some((target) => links.of(target)?.kind === 'foreign') ?? true;
+    if (needed?.executor !== 'expand' || waits || needs.some((need) => need.text.startsWith(`${text}.`))) continue;
+    const message = `"${text}" is done as soon as its steps are inserted, so this does not wait for them`;
+    report.warning('need-of-expand', place, message, `To wait for its steps, need "${text}.*".`);
+  }
+}
+
+function unknownNeed({ report, around, byId }: NeedScope, step: StepSyntax, wanted: string, place: Place): void {
+  const role = around(wanted);
+  if (role === 'nothing') {
+    const message = `there is no step "${wanted}"`;
+    report.error('unknown-need', place, message, () => suggestOther(byId, step, wanted));
+  } else if (role === 'leads-here') {
+    const message = `"${wanted}" is the step that leads here, and need not be waited for`;
+    report.error('unknown-need', place, message, 'Remove it.');
+  } else {
+    const message = `"${wanted}" is a step of another workflow, around this one, and cannot be needed from here`;
+    report.error('unknown-need', place, message, `The step that enters this workflow must need "${wanted}".`);
   }
 }
 
@@ -109,21 +133,18 @@ function suggestOther(byId: ReadonlyMap<string, StepSyntax>, step: StepSyntax, w
   return suggest(wanted, others, there);
 }
 
-/** A pattern never matches its own step. */
-function matching(byId: ReadonlyMap<string, StepSyntax>, pattern: string, self: StepSyntax): readonly StepSyntax[] {
-  const fits = segmentMatcher(pattern);
-  return [...byId.values()].filter((step) => step !== self && fits(step.id));
-}
-
 function reaches(graph: Graph, from: StepSyntax, id: string): boolean {
-  const seen = new Set<StepSyntax>([from]);
-  const open = [from];
-  for (let step = open.pop(); step !== undefined; step = open.pop()) {
-    for (const { to } of graph.get(step) ?? []) {
-      if (to.id === id) return true;
-      if (seen.has(to)) continue;
-      seen.add(to);
-      open.push(to);
+  // Iterating a set includes elements added meanwhile.
+  const open = new Set([from]);
+  const seen = new Set<readonly StepSyntax[]>();
+  for (const step of open) {
+    for (const { to: targets } of graph.get(step) ?? []) {
+      if (seen.has(targets)) continue;
+      seen.add(targets);
+      for (const to of targets) {
+        if (to.id === id && to !== step) return true;
+        open.add(to);
+      }
     }
   }
   return false;
@@ -133,16 +154,71 @@ function reportCycle(report: Report, cycle: readonly Edge[]): void {
   const last = cycle.at(-1);
   if (last === undefined) return;
   const names = [last.to.id, ...cycle.map(({ to }) => to.id)];
-  const shown = names.length > 12 ? [...names.slice(0, 6), '…', ...names.slice(-5)] : names;
-  const related = cycle
-    .slice(0, -1)
-    .map(({ to, need }) => ({ message: `which waits for "${to.id}"`, place: need.place }));
+  const others = cycle.slice(0, -1).slice(0, 10);
+  const related = others.map(({ to, need }) => ({ message: `which waits for "${to.id}"`, place: need.place }));
   const hint = 'Remove one of these needs, so that one of the steps can begin.';
-  report.error(
-    'need-cycle',
-    last.need.place,
-    `steps wait for one another: ${shown.join(' → ')}`,
-    hint,
-    related.slice(0, 10),
-  );
+  report.error('need-cycle', last.need.place, `steps wait for one another: ${showCycle(names)}`, hint, related);
+}
+
+/** `a → b → a`; a long cycle is cut. */
+export function showCycle(names: readonly string[]): string {
+  return (names.length > 12 ? [...names.slice(0, 6), '…', ...names.slice(-5)] : names).join(' → ');
+}
+
+/**
+ * One cycle per strongly connected part: fixing it either resolves the part or shows the next cycle. In linear time
+ * (Gabow), since a pattern may connect every step with every other.
+ */
+export function findCycles<Node, Edge extends { readonly to: Node }>(
+  nodes: Iterable<Node>,
+  edgesOf: (node: Node) => Iterable<Edge>,
+): readonly (readonly Edge[])[] {
+  const cycles: (readonly Edge[])[] = [];
+  // Depth first without recursion: a chain may be as long as the file.
+  const path: { readonly node: Node; readonly edges: Iterator<Edge>; last: Edge | null }[] = [];
+  const depthOf = new Map<Node, number>();
+  // Visited nodes whose part is not complete, and their indexes.
+  const open: Node[] = [];
+  const indexOf = new Map<Node, number>();
+  const done = new Set<Node>();
+  // Parts found so far along the path: the index of their first node, and a cycle in them.
+  const parts: { readonly first: number; cycle: readonly Edge[] | null }[] = [];
+  const enter = (node: Node): void => {
+    depthOf.set(node, path.length);
+    indexOf.set(node, open.length);
+    parts.push({ first: open.length, cycle: null });
+    path.push({ node, edges: edgesOf(node)[Symbol.iterator](), last: null });
+    open.push(node);
+  };
+  /** An edge leads to an open node: every part behind that node belongs to its part. */
+  const join = (to: Node): void => {
+    const index = indexOf.get(to) ?? 0;
+    let cycle: readonly Edge[] | null = null;
+    while ((parts.at(-1)?.first ?? 0) > index) cycle = parts.pop()?.cycle ?? cycle;
+    const part = parts.at(-1);
+    const depth = depthOf.get(to);
+    if (part === undefined || part.cycle !== null) return;
+    part.cycle = cycle ?? (depth === undefined ? null : path.slice(depth).flatMap(({ last }) => last ?? []));
+  };
+  const leave = (node: Node): void => {
+    path.pop();
+    depthOf.delete(node);
+    const part = parts.at(-1);
+    if (part === undefined || part.first !== indexOf.get(node)) return;
+    parts.pop();
+    if (part.cycle !== null) cycles.push(part.cycle);
+    for (const complete of open.splice(part.first)) done.add(complete);
+  };
+  for (const start of nodes) {
+    if (!indexOf.has(start)) enter(start);
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const next = top.edges.next();
+      top.last = next.done === true ? null : next.value;
+      if (top.last === null) leave(top.node);
+      else if (indexOf.has(top.last.to)) {
+        if (!done.has(top.last.to)) join(top.last.to);
+      } else enter(top.last.to);
+    }
+  }
+  return cycles;
 }

@@ -1,63 +1,52 @@
-// `outputs` of a command: which values are captured, and under which names. `shell_outputs` is the same key. `name = {
-// source = "stdout", … }`, or short `name = "stdout"`.
+// Outputs of steps, and their types. `outputs` of a command: which values are captured, and under which names.
+// `shell_outputs` is the same key. `name = { source = "stdout", … }`, or short `name = "stdout"`.
 
-import type { Capture } from '../../ir/output.ts';
+import { own } from '../../base/json.ts';
+import type { Capture, Expectation, ValueType } from '../../ir/output.ts';
 import type { Text } from '../../ir/text.ts';
-import type { Report } from '../report.ts';
-import { suggest } from '../report.ts';
-import type { TomlEntry, TomlString, TomlTable } from '../toml-tree.ts';
-import { describeToml } from '../toml-tree.ts';
-import { booleanAt, checkKeys, missing, stringAt, tableAt } from '../toml-fields.ts';
+import { checkKeys, listed, type Report, suggest } from '../report.ts';
+import { booleanAt, checkName, entriesOf, missing, stringAt, tableAt, valueOf } from '../toml-fields.ts';
+import { describeToml, type TomlEntry, type TomlString, type TomlTable } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
-import type { OutputType } from './syntax.ts';
+import type { OutputType, VariableSyntax } from './syntax.ts';
 import { lowerTail } from './text.ts';
-import { findType, readType } from './value-type.ts';
 
 /** Outputs that every command has. */
 const IMPLICIT: readonly (readonly [string, OutputType])[] = [
   ['outcome', 'string'],
   ['exit_code', 'integer'],
 ];
-const KEYS = ['source', 'type', 'required', 'description'] as const;
+const OUTPUT_KEYS = ['outputs', 'shell_outputs'] as const;
+const KEYS = ['source', 'type', 'required', 'trim', 'description'] as const;
 const SOURCES = ['stdout', 'stderr', 'exit_code', 'file:PATH'] as const;
 const EXAMPLE = 'For example: path = { source = "stdout" }.';
-const NAME = /^[A-Za-z0-9_-]+$/;
 
 /** Names and types as far as readable; errors are reported during lowering. */
 export function commandOutputs(step: TomlTable): ReadonlyMap<string, OutputType> {
-  const declared = ['outputs', 'shell_outputs'].flatMap((key) => {
-    const value = step.entries.get(key)?.value;
-    return value?.kind === 'table' ? [...value.entries.values()] : [];
-  });
+  const declared = OUTPUT_KEYS.flatMap((key) => entriesOf(step, key));
   return new Map([...IMPLICIT, ...declared.map((entry) => [entry.key, typeOf(entry)] as const)]);
 }
 
 function typeOf({ value }: TomlEntry): OutputType {
-  const said = (key: string): string | null => {
-    const inside = value.kind === 'table' ? value.entries.get(key)?.value : null;
-    return inside?.kind === 'string' ? inside.value : null;
-  };
-  const type = said('type');
-  if (type !== null) return findType(type) ?? 'any';
-  const source = value.kind === 'string' ? value.value : said('source');
+  const textAt = (key: string): string | null =>
+    value.kind === 'table' ? (valueOf(value, key, 'string')?.value ?? null) : null;
+  const type = textAt('type');
+  if (type !== null) return own(TYPES, type) ?? 'any';
+  const source = value.kind === 'string' ? value.value : textAt('source');
   return source === 'exit_code' ? 'integer' : 'any';
 }
 
 export function lowerOutputs(scope: Scope, step: TomlTable): readonly Capture<Text>[] {
   const { report } = scope;
   const captures = new Map<string, Capture<Text>>();
-  for (const key of ['outputs', 'shell_outputs']) {
+  for (const key of OUTPUT_KEYS) {
     const table = tableAt(report, step, key, EXAMPLE);
     for (const entry of table?.entries.values() ?? []) {
       const capture = lowerOutput(scope, entry);
       if (capture === null) continue;
       if (captures.has(entry.key)) {
-        report.error(
-          'duplicate-key',
-          entry.keyPlace,
-          `the output "${entry.key}" is defined twice`,
-          'Keep one of the two.',
-        );
+        const message = `the output "${entry.key}" is defined twice`;
+        report.error('duplicate-key', entry.keyPlace, message, 'Keep one of the two.');
       }
       captures.set(entry.key, capture);
     }
@@ -67,13 +56,10 @@ export function lowerOutputs(scope: Scope, step: TomlTable): readonly Capture<Te
 
 function lowerOutput(scope: Scope, { key, keyPlace, value }: TomlEntry): Capture<Text> | null {
   const { report } = scope;
-  if (!NAME.test(key)) {
-    const hint = 'Names of outputs are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for an output`, hint);
-  }
+  checkName(report, keyPlace, key, 'output');
   if (value.kind === 'string') {
     const from = lowerSource(scope, value);
-    return from === null ? null : { name: key, from, type: 'any', required: true };
+    return from === null ? null : { name: key, from, type: 'any', required: true, ...trimOf(from, true) };
   }
   if (value.kind !== 'table') {
     report.error('wrong-type', value.place, `the output "${key}" must be a table, got ${describeToml(value)}`, EXAMPLE);
@@ -89,35 +75,109 @@ function lowerOutput(scope: Scope, { key, keyPlace, value }: TomlEntry): Capture
     return null;
   }
   const from = lowerSource(scope, source);
-  return from === null ? null : { name: key, from, type, required };
+  const trim = booleanAt(report, value, 'trim') ?? true;
+  return from === null ? null : { name: key, from, type, required, ...trimOf(from, trim) };
+}
+
+/** Said only if it is not what an absent `trim` means. */
+function trimOf({ kind }: Capture<Text>['from'], trim: boolean): Pick<Capture<Text>, 'trim'> {
+  return trim === (kind === 'file') ? { trim } : {};
 }
 
 function lowerSource(scope: Scope, source: TomlString): Capture<Text>['from'] | null {
-  switch (source.value) {
-    case 'stdout':
-    case 'stderr':
-      return { kind: source.value };
-    case 'exit_code':
-      return { kind: 'exit-code' };
-    default:
-      return source.value.startsWith('file:') ? lowerFile(scope, source) : unknownSource(scope.report, source);
+  const { report } = scope;
+  const { value, place } = source;
+  if (value === 'stdout' || value === 'stderr') return { kind: value };
+  if (value === 'exit_code') return { kind: 'exit-code' };
+  if (!value.startsWith('file:')) {
+    const hint = suggest(value, SOURCES, `Sources are stdout, stderr, exit_code and file:PATH.`);
+    report.error('unknown-source', place, `an output cannot be taken from "${value}"`, hint);
+    return null;
   }
-}
-
-function lowerFile(scope: Scope, source: TomlString): Capture<Text>['from'] | null {
   const path = lowerTail(scope, source, 'file:'.length);
   if (path !== '') return { kind: 'file', path };
-  scope.report.error(
-    'unknown-source',
-    source.place,
-    'the path after file: is missing',
-    'For example source = "file:build/report.json".',
-  );
+  const hint = 'For example source = "file:build/report.json".';
+  report.error('unknown-source', place, 'the path after file: is missing', hint);
   return null;
 }
 
-function unknownSource(report: Report, source: TomlString): null {
-  const hint = suggest(source.value, SOURCES, `Sources are stdout, stderr, exit_code and file:PATH.`);
-  report.error('unknown-source', source.place, `an output cannot be taken from "${source.value}"`, hint);
-  return null;
+// `outputs` of an agent: what it must report.
+
+const EXPECTED_KEYS = ['required', 'type', 'description'] as const;
+const EXPECTED_EXAMPLE = 'For example: task_id = { required = true, type = "string" }.';
+
+/** Names and types as far as readable; errors are reported during lowering. */
+export function expectedOutputs(step: TomlTable): ReadonlyMap<string, OutputType> {
+  return new Map(
+    entriesOf(step, 'outputs').map(({ key, value }) => {
+      const type = value.kind === 'table' ? valueOf(value, 'type', 'string') : null;
+      return [key, own(EXPECTED, type?.value ?? 'string') ?? 'string'];
+    }),
+  );
+}
+
+export function lowerExpectations(report: Report, step: TomlTable): readonly Expectation[] {
+  const table = tableAt(report, step, 'outputs', EXPECTED_EXAMPLE);
+  return [...(table?.entries.values() ?? [])].flatMap((entry) => lowerExpectation(report, entry));
+}
+
+function lowerExpectation(report: Report, { key, keyPlace, value }: TomlEntry): Expectation | [] {
+  checkName(report, keyPlace, key, 'output');
+  if (value.kind !== 'table') {
+    const message = `the output "${key}" must be a table, got ${describeToml(value)}`;
+    report.error('wrong-type', value.place, message, EXPECTED_EXAMPLE);
+    return [];
+  }
+  checkKeys(report, value, EXPECTED_KEYS, `the output "${key}"`, 'error');
+  return {
+    name: key,
+    type: readExpectedType(report, stringAt(report, value, 'type')),
+    required: booleanAt(report, value, 'required') ?? false,
+    description: stringAt(report, value, 'description')?.value ?? null,
+  };
+}
+
+// Names of types in MEOW.
+
+const TYPES: Readonly<Record<string, ValueType>> = {
+  string: 'string',
+  int: 'integer',
+  number: 'number',
+  bool: 'boolean',
+  boolean: 'boolean',
+  json: 'json',
+  object: 'json',
+};
+
+const EXPECTED: Readonly<Record<string, Expectation['type']>> = {
+  string: 'string',
+  int: 'integer',
+  number: 'number',
+  boolean: 'boolean',
+  json: 'json',
+  file_path: 'file_path',
+};
+
+/** Type of a command's output; `any` if absent or unknown, which is reported. */
+function readType(report: Report, name: TomlString | null, known: readonly string[] = Object.keys(TYPES)): ValueType {
+  if (name === null) return 'any';
+  return own(TYPES, name.value) ?? unknownType(report, name, known, 'any');
+}
+
+/** Type of a variable, which may be the text of a file that it names. */
+export function readVariableType(report: Report, name: TomlString | null): Pick<VariableSyntax, 'type' | 'isFile'> {
+  if (name?.value === 'file') return { type: 'string', isFile: true };
+  return { type: readType(report, name, [...Object.keys(TYPES), 'file']), isFile: false };
+}
+
+/** Type of an output expected from an agent. */
+function readExpectedType(report: Report, name: TomlString | null): Expectation['type'] {
+  if (name === null) return 'string';
+  return own(EXPECTED, name.value) ?? unknownType(report, name, Object.keys(EXPECTED), 'string');
+}
+
+function unknownType<T>(report: Report, name: TomlString, known: readonly string[], instead: T): T {
+  const hint = suggest(name.value, known, `Types: ${listed(known)}.`);
+  report.error('unknown-type', name.place, `there is no type "${name.value}"`, hint);
+  return instead;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+
 import { fileOf, isPlaced, parseReference, spellingsOf } from './target.ts';
 
 describe('a template is named', () => {

@@ -7,16 +7,13 @@
 //     `needs`.
 //   - If not all callers are known, an unknown name is only a warning.
 
+import { nearest } from '../../base/names.ts';
 import type { Place } from '../../base/source.ts';
-import { nearest } from '../../base/nearest.ts';
 import type { AdapterRefusal } from '../adapter-catalog.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
+import { listed, type Report, suggest } from '../report.ts';
 import { LITERAL_BRACES } from '../template.ts';
-import type { LinkedTargets } from './linked-targets.ts';
-import { knownBelow, stepsBelow } from './linked-targets.ts';
-import type { OutputType, StepSyntax, VariableSyntax, WorkflowSyntax } from './syntax.ts';
-import { isPlaceholder } from './syntax.ts';
+import { idsOfRound, knownBelow, type LinkedTargets, stepsBelow, stepsOfRound } from './linked-targets.ts';
+import { isPlaceholder, type OutputType, type StepSyntax, type VariableSyntax, type WorkflowSyntax } from './syntax.ts';
 
 export interface Scope {
   readonly report: Report;
@@ -28,16 +25,23 @@ export interface Scope {
   readonly passed: ReadonlySet<string>;
   readonly builtins: readonly string[];
   readonly steps: ReadonlyMap<string, StepSyntax>;
+  /** The key of a step that the block is under; null for a workflow. */
+  readonly key: string | null;
   /** The step that contains the text; null in a cleanup script. */
   readonly step: StepSyntax | null;
+  /** The loop whose rounds the text is for, in its own variables. */
+  readonly round: StepSyntax | null;
   /** Whether a step has finished by then. */
   readonly isFinished: (id: string) => boolean;
   /** Whether the step has its own outputs by then. */
   readonly ownOutputs: boolean;
   readonly around: CallerScope;
   readonly links: LinkedTargets;
-  /** Default adapter of agents. */
-  readonly adapter: AdapterChoice;
+  readonly adapters: Adapters;
+  /** Default adapter of the workflow that is run, if it is a plain name. */
+  readonly runAdapter: string | null;
+  /** Whether a variable `default_adapter` certainly has a value here. */
+  readonly hasAdapterVariable: boolean;
   readonly onUse: (name: string) => void;
 }
 
@@ -46,25 +50,35 @@ export interface CallerScope {
   readonly names: ReadonlySet<string>;
   /** The nearest step with that id. */
   readonly findStep: (id: string) => { readonly step: StepSyntax; readonly isFinished: boolean } | null;
+  /** The innermost loops around it, one on each path. */
+  readonly findLoops: () => readonly StepSyntax[];
   readonly openness: Openness;
 }
 
 /** `closed`: all callers are known. `called`: unknown callers may exist, with names and steps of their own. */
 export type Openness = 'closed' | 'called';
 
-export interface AdapterChoice {
-  /** Overrides every choice; null does not. */
+export interface Adapters {
+  /** Overrides every choice of the workflow; null does not. */
   readonly forced: string | null;
-  /** Used if nothing else is given. */
-  readonly fallback: () => string;
-  /** Whether a variable `default_adapter` certainly has a value here. */
-  readonly hasVariable: boolean;
-  /** Why an adapter cannot be used; null if it can, or if that does not matter. */
-  readonly refusal: (adapter: string) => AdapterRefusal | null;
+  /** Used if the workflow names none. */
+  fallback(): string;
+  /** Why an adapter cannot be used, reported as a warning; absent if that does not matter. */
+  refusal?(adapter: string): AdapterRefusal | null;
 }
 
 export const WORKFLOW_BUILTINS = ['workflow_id', 'timestamp', 'date', 'time'] as const;
 export const STEP_BUILTINS = [...WORKFLOW_BUILTINS, 'step_id', '__step_prefix__'] as const;
+
+/** A variable of that name hides the built-in one, perhaps unintentionally. */
+export function checkNotBuiltin(report: Report, place: Place, name: string): void {
+  if (!STEP_BUILTINS.some((builtin) => builtin === name)) return;
+  const message = `the variable "${name}" hides the built-in one: {{${name}}} is its value from now on`;
+  report.warning('reserved-name', place, message, 'Choose another name, unless you mean it.');
+}
+
+/** In a round of a loop: the round before. */
+const PREVIOUS = 'previous';
 
 /** Variable of a recovery workflow that describes the failed step. */
 export const FAILED_STEP = '_failed_step';
@@ -83,8 +97,9 @@ const FAILED_STEP_FIELDS = [
 export function checkReference(scope: Scope, path: readonly string[], place: Place): void {
   const [name = ''] = path;
   const outputs = path.indexOf('outputs');
-  if (outputs > 0 && !scope.variables.has(name)) checkOutput(scope, path, outputs, place);
-  else checkName(scope, name, path, place);
+  if (outputs <= 0 || scope.variables.has(name)) return checkName(scope, name, path, place);
+  if (name === PREVIOUS && outputs > 1 && !scope.around.names.has(name)) return checkPrevious(scope, path, place);
+  checkOutput(scope, { id: name, below: path.slice(1, outputs), field: path.slice(outputs + 1), place });
 }
 
 /** The declared type of the value; null if unknown. */
@@ -105,14 +120,9 @@ function checkName(scope: Scope, name: string, path: readonly string[], place: P
   if (name === FAILED_STEP) return checkFailedStep(scope, path, place);
   if (scope.variables.has(name)) return;
   if (scope.builtins.includes(name) && !around.names.has(name)) {
-    if (path.length > 1)
-      report.error(
-        'unknown-variable',
-        place,
-        `{{${name}}} is a text and has no "${path[1] ?? ''}"`,
-        `Write {{${name}}}.`,
-      );
-    return;
+    if (path[1] === undefined) return;
+    const message = `{{${name}}} is a text and has no "${path[1]}"`;
+    return report.error('unknown-variable', place, message, `Write {{${name}}}.`);
   }
   if (scope.steps.has(name)) {
     const field = path.length > 1 ? path.slice(1).join('.') : 'NAME';
@@ -149,85 +159,124 @@ function checkFailedStep({ report, around, variables }: Scope, path: readonly st
   report.error('unknown-variable', place, `${FAILED_STEP} has no "${field}"`, hint);
 }
 
-function checkOutput(scope: Scope, path: readonly string[], outputs: number, place: Place): void {
-  const { report, steps } = scope;
-  const [id = ''] = path;
-  const step = steps.get(id);
-  if (step === undefined) return checkOutputAround(scope, path, outputs, place);
-  if (step === scope.step && !scope.ownOutputs) {
-    return report.error(
-      'output-of-itself',
-      place,
-      'a step cannot use its own outputs',
-      'They exist when it has finished.',
-    );
+/** `{{previous.step.outputs.field}}`. */
+function checkPrevious(scope: Scope, [, ...path]: readonly string[], place: Place): void {
+  const { report, around, round } = scope;
+  const loops = round === null ? around.findLoops() : [round];
+  if (loops.length > 0) {
+    checkRoundOutput(scope, loops, path, place);
+    return;
   }
-  if (!checkFields(scope, step, path, outputs, place) || step === scope.step) return;
-  if (scope.isFinished(id))
-    return outputs > 1 ? checkBelowNeeded(scope, step, path.slice(0, outputs), place) : undefined;
+  const message = `"${PREVIOUS}" is the round before, and this is not in a round of a loop`;
+  const hint = 'Use it in the steps of a loop: executor = "loop".';
+  report[around.openness === 'called' ? 'warning' : 'error']('unknown-variable', place, message, hint);
+}
+
+/** `step.outputs.field` must name an output of a step in a round of one of the loops. Returns its type, if known. */
+export function checkRoundOutput(
+  scope: Scope,
+  loops: readonly StepSyntax[],
+  path: readonly string[],
+  place: Place,
+): OutputType | null {
+  const split = path.indexOf('outputs');
+  const [id = '', ...below] = path.slice(0, split);
+  const field = path.slice(split + 1);
+  const found = loops.map((loop) => stepsOfRound(scope.links, loop, id));
+  if (found.includes(null)) return null;
+  const [step] = found.flatMap((steps) => steps ?? []);
+  if (step !== undefined) {
+    const isKnown = checkFields(scope, step, { id, below, field, place }) && below.length === 0 && field.length === 1;
+    return isKnown ? (step.outputs?.get(field[0] ?? '') ?? null) : null;
+  }
+  const hint = (): string => {
+    const ids = loops.flatMap((loop) => idsOfRound(scope.links, loop));
+    return suggest(id, ids, `Its steps are ${listed(ids)}.`);
+  };
+  scope.report.error('unknown-step', place, `a round has no step "${id}"`, hint);
+  return null;
+}
+
+/** `{{id.below.outputs.field}}`. */
+interface OutputReference {
+  readonly id: string;
+  readonly below: readonly string[];
+  readonly field: readonly string[];
+  readonly place: Place;
+}
+
+function checkOutput(scope: Scope, reference: OutputReference): void {
+  const { report, steps } = scope;
+  const { id, below, place } = reference;
+  const step = steps.get(id);
+  if (step === undefined) return checkOutputAround(scope, reference);
+  if (step === scope.step && !scope.ownOutputs) {
+    const message = 'a step cannot use its own outputs';
+    return report.error('output-of-itself', place, message, 'They exist when it has finished.');
+  }
+  if (!checkFields(scope, step, reference) || step === scope.step) return;
+  if (scope.isFinished(id)) return below.length > 0 ? checkBelowNeeded(scope, step, reference) : undefined;
   if (scope.step === null) {
     const message = `"${id}" may not have finished when this script runs, and the script would then not run`;
     return report.warning('uncertain-output', place, message, 'Use variables here, which always have a value.');
   }
   // Errors in needs are reported there, so the hint must not repeat them.
-  const sound = scope.step.needs.map(({ text }) => text).filter((text) => namesStep(steps, text));
+  const sound = scope.step.needs
+    .map(({ text }) => text)
+    .filter((text) => /^[^.]*\*/.test(text) || steps.has(text.split('.', 1)[0] ?? ''));
   const needs = [...sound, id].map((text) => `"${text}"`).join(', ');
   const message = `"${id}" may not have finished by then: it is not among the needs`;
   report.error('output-not-needed', place, message, `Add it: needs = [${needs}].`);
 }
 
 /** Not a step of this block: one of a caller, or none. */
-function checkOutputAround(scope: Scope, path: readonly string[], outputs: number, place: Place): void {
+function checkOutputAround(scope: Scope, reference: OutputReference): void {
   const { report, steps, around } = scope;
-  const [id = ''] = path;
+  const { id, place } = reference;
   const found = around.findStep(id);
   if (found !== null) {
-    if (!checkFields(scope, found.step, path, outputs, place) || found.isFinished) return;
+    if (!checkFields(scope, found.step, reference) || found.isFinished) return;
     const message = `"${id}" may not have finished by then: the step that enters this workflow does not need it`;
     return report.warning('output-not-needed', place, message, `Add "${id}" to the needs of that step.`);
   }
   if (around.names.has(id)) return;
-  const suggestOther = (): string => {
-    const others = [...steps.keys()].filter((other) => other !== scope.step?.id && !isPlaceholder(other));
-    const there = others.length === 0 ? 'There is no other step here.' : `Steps here: ${listed(others)}.`;
-    return suggest(id, others, there);
-  };
   if (around.openness === 'called' && nearest(id, steps.keys()) === null) {
     const message = `there is no step "${id}" here; it must be one of the caller's`;
     return report.warning('unknown-step', place, message, 'Better pass the value as a variable.');
   }
-  report.error('unknown-step', place, `there is no step "${id}"`, suggestOther);
-}
-
-function namesStep(steps: ReadonlyMap<string, StepSyntax>, need: string): boolean {
-  const [head = ''] = need.split('.');
-  return head.includes('*') || steps.has(head);
+  report.error('unknown-step', place, `there is no step "${id}"`, () => {
+    const others = [...steps.keys()].filter((other) => other !== scope.step?.id && !isPlaceholder(other));
+    const there = others.length === 0 ? 'There is no other step here.' : `Steps here: ${listed(others)}.`;
+    return suggest(id, others, there);
+  });
 }
 
 /** An expansion is done when its steps exist, so users of their outputs must need those steps themselves. */
-function checkBelowNeeded(scope: Scope, step: StepSyntax, path: readonly string[], place: Place): void {
+function checkBelowNeeded(scope: Scope, step: StepSyntax, { below, place }: OutputReference): void {
   if (step.executor !== 'expand') return;
   const needs = [...scope.steps.values()].flatMap((other) => other.needs.map(({ text }) => text));
   if (needs.some((need) => need.startsWith(`${step.id}.`) || /\*.*\./.test(need))) return;
-  const below = path.join('.');
-  const message = `"${below}" may not have finished by then: "${step.id}" is over as soon as its steps are there`;
-  scope.report.warning('output-not-needed', place, message, `Need the step itself: "${below}".`);
+  const id = [step.id, ...below].join('.');
+  const message = `"${id}" may not have finished by then: "${step.id}" is over as soon as its steps are there`;
+  scope.report.warning('output-not-needed', place, message, `Need the step itself: "${id}".`);
 }
 
 /** The step, or the step below it that the path names, must have the output. False after an error. */
-function checkFields(scope: Scope, step: StepSyntax, path: readonly string[], outputs: number, place: Place): boolean {
-  if (outputs === 1) return checkField(scope, step, path.slice(2), place);
-  const { report } = scope;
-  const below = path.slice(0, outputs).join('.');
-  const found = step.canGrow ? stepsBelow(scope.links, step, path.slice(1, outputs)) : [];
+function checkFields(scope: Scope, step: StepSyntax, reference: OutputReference): boolean {
+  const { id, below, place } = reference;
+  if (below.length === 0) return checkField(scope, step, reference);
+  const found = step.canGrow ? stepsBelow(scope.links, step, below) : [];
   if (found === null) return true;
   const [first] = found;
-  if (first !== undefined) return checkField(scope, first, path.slice(outputs + 1), place);
-  report.error('unknown-step', place, `there is no step "${below}"`, () => knownBelow(scope.links, step, below));
+  if (first !== undefined) return checkField(scope, first, reference);
+  const name = [id, ...below].join('.');
+  scope.report.error('unknown-step', place, `there is no step "${name}"`, () => knownBelow(scope.links, step, name));
   return false;
 }
 
-function checkField({ report }: Scope, step: StepSyntax, path: readonly string[], place: Place): boolean {
+function checkField(scope: Scope, step: StepSyntax, reference: OutputReference): boolean {
+  const { report } = scope;
+  const { field: path, place } = reference;
   const [field, part] = path;
   if (field === undefined) {
     const hint = `Write {{${step.id}.outputs.NAME}}.`;
@@ -236,32 +285,31 @@ function checkField({ report }: Scope, step: StepSyntax, path: readonly string[]
   }
   const { outputs } = step;
   const type = outputs?.get(field);
+  // The outputs of a loop contain those of the steps of its last round, by their ids.
+  const inRound = step.executor === 'loop' && type === undefined ? stepsOfRound(scope.links, step, field) : [];
+  const [last] = inRound ?? [];
+  if (inRound === null) return true;
+  if (last !== undefined) return path.length === 1 || checkField(scope, last, { ...reference, field: path.slice(1) });
   if (outputs !== null && type === undefined) {
-    const hint = suggest(field, outputs.keys(), `It has ${listed(outputs.keys())}.`);
+    const names = [...outputs.keys(), ...(step.executor === 'loop' ? idsOfRound(scope.links, step) : [])];
+    const hint = suggest(field, names, `It has ${listed(names)}.`);
     const message = `the step "${step.id}" has no output "${field}"`;
     report.error('unknown-output', place, message, outputs.size === 0 ? 'It declares no outputs.' : hint);
     return false;
   }
   if (type === undefined || part === undefined || type === 'json') return true;
-  const message = `the output "${field}" of "${step.id}" is ${articled(type)}, and has no "${part}"`;
+  const message = `the output "${field}" of "${step.id}" is ${ARTICLED[type]}, and has no "${part}"`;
   report.error('output-type', place, message, 'Give it the type "json", if it is JSON.');
   return true;
 }
 
-/** For messages: `a number`. */
-export function articled(type: OutputType): string {
-  switch (type) {
-    case 'any':
-    case 'string':
-      return 'a text';
-    case 'integer':
-      return 'an integer';
-    case 'file_path':
-      return 'the path of a file';
-    case 'json':
-      return 'JSON';
-    case 'number':
-    case 'boolean':
-      return `a ${type}`;
-  }
-}
+/** For messages. */
+export const ARTICLED: Readonly<Record<OutputType, string>> = {
+  any: 'a text',
+  string: 'a text',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'a boolean',
+  json: 'JSON',
+  file_path: 'the path of a file',
+};

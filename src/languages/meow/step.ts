@@ -1,22 +1,27 @@
 // One step: the keys that all executors share. Reading finds its id, needs and outputs; lowering makes the step of the
 // IR.
 
-import { nearest } from '../../base/nearest.ts';
-import type { OnError, Retry, Step } from '../../ir/program.ts';
-import { NO_RETRY } from '../../ir/program.ts';
+import { nearest } from '../../base/names.ts';
+import { NO_RETRY, type OnError, type Retry, type Step } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
-import { checkKeys, countAt, duration, durationAt, listAt, missing, stringAt, tableAt } from '../toml-fields.ts';
-import type { TomlList, TomlTable, TomlValue } from '../toml-tree.ts';
-import { describeToml } from '../toml-tree.ts';
-import type { Executor } from './executors/executor.ts';
+import { checkKeys, listed, type Report, suggest } from '../report.ts';
+import {
+  choiceAt,
+  countAt,
+  durationAt,
+  listAt,
+  missing,
+  NAME,
+  neededStringAt,
+  stringAt,
+  tableAt,
+} from '../toml-fields.ts';
+import { describeToml, type TomlList, type TomlTable, type TomlValue } from '../toml-tree.ts';
 import { EXECUTOR_NAMES, findExecutor } from './executors/executors.ts';
-import { lowerTarget, namesRecovery } from './target.ts';
-import type { Scope } from './scope.ts';
-import { FAILED_STEP } from './scope.ts';
-import type { BlockSyntax, NeedSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
-import { placeholderId } from './syntax.ts';
+import { checkOwnKeys } from './keys.ts';
+import { FAILED_STEP, type Scope } from './scope.ts';
+import { type BlockSyntax, type NeedSyntax, placeholderId, type StepSyntax, type TargetSyntax } from './syntax.ts';
+import { lowerTarget, namesWorkflow } from './target.ts';
 import { lowerScript, lowerText } from './text.ts';
 
 const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'retry', 'description'];
@@ -35,10 +40,10 @@ export function readStep(
 ): StepSyntax {
   const id = readId(report, table, index);
   const executor = readExecutor(report, table);
-  const known = executor === null ? null : findExecutor(executor);
-  if (known !== null) checkKeys(report, table, keysOf(known), `${articled(known.name)} step`, 'warning');
+  const known = findExecutor(executor);
+  checkStepKeys(report, table, executor);
   const recovery = readRecovery(report, table);
-  const targets = known?.targets(report, table, (key, steps) => readBelow(id, key, steps)) ?? [];
+  const targets = known?.targets?.(report, table, (key, steps) => readBelow(id, key, steps)) ?? [];
   return {
     id,
     place: table.entries.get('id')?.value.place ?? table.place,
@@ -47,37 +52,37 @@ export function readStep(
     table,
     outputs: known?.outputs(table) ?? null,
     targets: recovery === null ? targets : [...targets, recovery],
-    canGrow: known === null || known.canGrow || recovery !== null,
+    canGrow: known === null || known.targets !== undefined || recovery !== null,
   };
 }
 
 /** Null if the step cannot be lowered; that is reported. */
 export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
   const { report } = scope;
-  const { id, table } = syntax;
-  const executor = syntax.executor === null ? null : findExecutor(syntax.executor);
+  const { id, table, executor: name } = syntax;
+  const executor = findExecutor(name);
   stringAt(report, table, 'description');
   const onError = lowerOnError(scope, syntax);
   const retry = lowerRetry(report, table);
   const timeout = executor === null || executor.timeout === 'step' ? lowerTimeout(scope, table) : null;
-  if (executor === null) {
-    checkWithoutExecutor(scope, table, [...COMMON_KEYS, 'timeout']);
+  if (name === null || executor === null) {
+    checkWithoutExecutor(scope, table);
     return null;
   }
-  const doing = executor.lower(scope, syntax);
-  if (doing === null) return null;
+  const lowered = executor.lower(scope, syntax);
+  if (lowered === null) return null;
   return {
     id,
-    executor: executor.name,
+    executor: name,
     needs: lowerNeeds(scope, syntax),
-    act: doing.act,
-    routes: doing.routes ?? {},
+    act: lowered.act,
+    routes: lowered.routes ?? {},
     unrouted: 'done',
     repromptsMax: 0,
     onError,
     retry,
     timeout,
-    agent: doing.agent ?? null,
+    agent: lowered.agent ?? null,
   };
 }
 
@@ -92,23 +97,34 @@ function lowerNeeds({ steps }: Scope, { executor, needs }: StepSyntax): readonly
   return [...new Set([...named, ...below])];
 }
 
-function keysOf({ keys, timeout }: Executor): readonly string[] {
-  return [...COMMON_KEYS, ...(timeout === 'none' ? [] : ['timeout']), ...keys];
+function checkStepKeys(report: Report, table: TomlTable, executor: string | null): void {
+  const known = findExecutor(executor);
+  const keys =
+    known === null
+      ? [...COMMON_KEYS, 'timeout', ...EXECUTOR_NAMES.flatMap((name) => findExecutor(name)?.keys ?? [])]
+      : [...COMMON_KEYS, ...(known.timeout === 'none' ? [] : ['timeout']), ...known.keys];
+  const what =
+    known === null || executor === null ? 'a step' : `${/^[aeiou]/.test(executor) ? 'an' : 'a'} ${executor} step`;
+  const habits = table.entries.has('id') ? HABITS : { ...HABITS, name: 'The name of a step is its "id".' };
+  checkOwnKeys(report, table, keys, what, habits);
 }
 
-function articled(executor: string): string {
-  return `${/^[aeiou]/.test(executor) ? 'an' : 'a'} ${executor}`;
-}
+const COMMAND_HINT = 'A script is the "command" of a shell step.';
+const CONDITION_HINT = 'Use a branch: executor = "branch", condition = "…", on_true = { … }.';
+/** Keys of steps in other tools, without separators. */
+const HABITS: Readonly<Record<string, string>> = {
+  run: COMMAND_HINT,
+  script: COMMAND_HINT,
+  if: CONDITION_HINT,
+  when: CONDITION_HINT,
+  dependson: 'Write needs = ["…"].',
+};
 
 function readId(report: Report, table: TomlTable, index: number): string {
-  const id = stringAt(report, table, 'id');
-  if (id === null) {
-    if (!table.entries.has('id')) missing(report, table.place, 'this step', 'id', 'Give it a name: id = "build".');
-    return placeholderId(index);
-  }
-  if (!/^[A-Za-z0-9_-]+$/.test(id.value)) {
-    const dotted = id.value.includes('.');
-    const hint = dotted
+  const id = neededStringAt(report, table, 'id', 'Give it a name: id = "build".');
+  if (id === null) return placeholderId(index);
+  if (!NAME.test(id.value)) {
+    const hint = id.value.includes('.')
       ? 'Dots are for the ids of steps below others; use - or _.'
       : 'Ids are made of letters, digits, - and _.';
     report.error('invalid-id', id.place, `"${id.value}" is not a valid step id`, hint);
@@ -118,13 +134,8 @@ function readId(report: Report, table: TomlTable, index: number): string {
 
 /** The named executor, or the likely one, so that the rest of the step can be checked. */
 function readExecutor(report: Report, table: TomlTable): string | null {
-  const executor = stringAt(report, table, 'executor');
-  if (executor === null) {
-    if (!table.entries.has('executor')) {
-      missing(report, table.place, 'this step', 'executor', 'Say who runs it: executor = "shell".');
-    }
-    return GUESSES.find(([key]) => table.entries.has(key))?.[1] ?? null;
-  }
+  const executor = neededStringAt(report, table, 'executor', 'Say who runs it: executor = "shell".');
+  if (executor === null) return GUESSES.find(([key]) => table.entries.has(key))?.[1] ?? null;
   const name = executor.value;
   if (findExecutor(name) !== null) return name;
   const hint = suggest(name, EXECUTOR_NAMES, `Available: ${listed(EXECUTOR_NAMES)}.`);
@@ -138,6 +149,7 @@ const GUESSES: readonly (readonly [string, string])[] = [
   ['prompt', 'agent'],
   ['condition', 'branch'],
   ['items', 'foreach'],
+  ['max_rounds', 'loop'],
 ];
 
 function readNeeds(report: Report, table: TomlTable): readonly NeedSyntax[] {
@@ -153,8 +165,8 @@ function readNeeds(report: Report, table: TomlTable): readonly NeedSyntax[] {
 
 /** `on_error = ".name"`: a recovery workflow. */
 function readRecovery(report: Report, table: TomlTable): TargetSyntax | null {
-  const reference = stringAt(report, table, 'on_error');
-  if (reference === null || !namesRecovery(reference.value)) return null;
+  const reference = stringAt(report, table, 'on_error', 'Write "fail", "continue" or the name of a workflow: ".fix".');
+  if (reference === null || !namesWorkflow(reference.value)) return null;
   const to = { kind: 'template', reference } as const;
   return { kind: 'recover', key: 'on_error', place: reference.place, to, variables: [], brings: [FAILED_STEP] };
 }
@@ -165,23 +177,18 @@ function lowerOnError(scope: Scope, { table, targets }: StepSyntax): OnError {
     const target = lowerTarget(scope, recovery);
     return target === null ? { kind: 'fail' } : { kind: 'recover', target };
   }
-  const value = table.entries.get('on_error')?.value;
-  return { kind: value?.kind === 'string' && value.value === 'continue' ? 'continue' : 'fail' };
+  return { kind: stringAt(scope.report, table, 'on_error')?.value === 'continue' ? 'continue' : 'fail' };
 }
 
 function lowerTimeout(scope: Scope, table: TomlTable): Text | null {
   const value = table.entries.get('timeout')?.value;
   if (value === undefined) return null;
   if (value.kind === 'string' && value.value.includes('{{')) return lowerText(scope, value);
-  const ms = duration(scope.report, 'timeout', value);
+  const ms = durationAt(scope.report, table, 'timeout');
   if (ms === null) return null;
   if (ms > 0) return `${String(ms)}ms`;
-  scope.report.error(
-    'invalid-duration',
-    value.place,
-    'a timeout of nothing ends every step at once',
-    'Leave it out for no limit.',
-  );
+  const message = 'a timeout of nothing ends every step at once';
+  scope.report.error('invalid-duration', value.place, message, 'Leave it out for no limit.');
   return null;
 }
 
@@ -189,20 +196,19 @@ function lowerRetry(report: Report, table: TomlTable): Retry {
   const retry = tableAt(report, table, 'retry', 'Write retry = { max_attempts = 3, delay = "10s" }.');
   if (retry === null) return NO_RETRY;
   checkKeys(report, retry, RETRY_KEYS, '"retry"', 'error');
-  const attempts = countAt(report, retry, 'max_attempts', 1) ?? countAt(report, retry, 'attempts', 1);
+  const both = [countAt(report, retry, 'max_attempts', 1), countAt(report, retry, 'attempts', 1)];
+  const [, other] = ['max_attempts', 'attempts'].flatMap((key) => retry.entries.get(key) ?? []);
+  if (other !== undefined) {
+    const message = '"max_attempts" and "attempts" are the same key';
+    report.error('invalid-value', other.keyPlace, message, 'Keep "max_attempts".');
+  }
   if (!retry.entries.has('max_attempts') && !retry.entries.has('attempts')) {
     missing(report, retry.place, '"retry"', 'max_attempts', 'Say how often the step may be tried: max_attempts = 3.');
   }
-  const backoff = stringAt(report, retry, 'backoff');
-  const known = BACKOFFS.find((name) => name === backoff?.value);
-  if (backoff !== null && known === undefined) {
-    const hint = suggest(backoff.value, BACKOFFS, 'Write "none", "linear" or "exponential".');
-    report.error('invalid-value', backoff.place, `there is no backoff "${backoff.value}"`, hint);
-  }
   return {
-    attemptsMax: attempts ?? 1,
+    attemptsMax: both.find((attempts) => attempts !== null) ?? 1,
     delayMs: durationAt(report, retry, 'delay') ?? 0,
-    backoff: known ?? 'none',
+    backoff: choiceAt(report, retry, 'backoff', BACKOFFS, 'Write "none", "linear" or "exponential".') ?? 'none',
     jitter: readJitter(report, retry),
   };
 }
@@ -222,22 +228,17 @@ function readJitter(report: Report, retry: TomlTable): number {
   return 0;
 }
 
-/** Keys that contain shell scripts. */
-const SCRIPTS: readonly string[] = ['command', 'condition'];
-/** Keys that name a variable for the steps below. */
-const NAMING: readonly string[] = ['item_var', 'index_var'];
-/** Descriptions of expected outputs, which have no placeholders. */
-const DESCRIPTIONS: readonly string[] = ['outputs'];
-
-/** `common`: keys of every step, which are checked elsewhere. */
-function checkWithoutExecutor(scope: Scope, step: TomlTable, common: readonly string[]): void {
-  const named = NAMING.map((key) => step.entries.get(key)?.value).flatMap((value) =>
-    value?.kind === 'string' ? [value.value] : [],
-  );
+function checkWithoutExecutor(scope: Scope, step: TomlTable): void {
+  const named = ['item_var', 'index_var'].flatMap((key) => {
+    const name = step.entries.get(key)?.value;
+    return name?.kind === 'string' ? [name.value] : [];
+  });
   const inside: Scope = { ...scope, variables: new Set([...scope.variables, ...named]) };
+  // Common keys are checked elsewhere; `outputs` describes outputs, without placeholders.
+  const skipped = [...COMMON_KEYS, 'timeout', 'outputs'];
   for (const { key, value } of step.entries.values()) {
-    if (common.includes(key) || DESCRIPTIONS.includes(key)) continue;
-    if (value.kind === 'string' && SCRIPTS.includes(key)) lowerScript(scope, value);
+    if (skipped.includes(key)) continue;
+    if (value.kind === 'string' && (key === 'command' || key === 'condition')) lowerScript(scope, value);
     else checkTexts(inside, value);
   }
 }

@@ -12,12 +12,15 @@ export interface BlockSyntax {
   readonly name: string;
   /** Where its problems are reported. */
   readonly report: Report;
+  /** The key of a step that its inline steps are under; null for a workflow. */
+  readonly key: string | null;
   /** The workflow that it is or belongs to. */
   readonly workflow: WorkflowSyntax;
   readonly place: Place;
   /** Empty for inline steps, which see everything around them. */
   readonly variables: readonly VariableSyntax[];
   readonly steps: readonly StepSyntax[];
+  readonly byId: ReadonlyMap<string, StepSyntax>;
 }
 
 /** Properties of a whole workflow. */
@@ -46,14 +49,13 @@ export interface VariableSyntax {
   readonly required: boolean;
   /** Whether a default is written, valid or not. */
   readonly hasDefault: boolean;
-  readonly fallback: FallbackSyntax | null;
+  /** Data, or a text with references. */
+  readonly fallback:
+    | { readonly kind: 'literal'; readonly value: Json }
+    | { readonly kind: 'text'; readonly text: TomlString }
+    | null;
   readonly description: string | null;
 }
-
-/** A default is data, or a text with references. */
-export type FallbackSyntax =
-  | { readonly kind: 'literal'; readonly value: Json }
-  | { readonly kind: 'text'; readonly text: TomlString };
 
 export interface StepSyntax {
   readonly id: string;
@@ -65,7 +67,6 @@ export interface StepSyntax {
   readonly table: TomlTable;
   /** Its outputs and their types; null if unknown before it has run. */
   readonly outputs: ReadonlyMap<string, OutputType> | null;
-  /** Its targets. */
   readonly targets: readonly TargetSyntax[];
   readonly canGrow: boolean;
 }
@@ -88,7 +89,8 @@ export interface NeedSyntax {
 
 /** A block that a step enters, with the passed variables. */
 export interface TargetSyntax {
-  readonly kind: 'expand' | 'branch' | 'each' | 'recover';
+  /** Of a loop: a round, the condition before or after it, and what follows the last one. */
+  readonly kind: 'expand' | 'branch' | 'each' | 'recover' | 'round' | 'check' | 'exhausted';
   /** The key it is written under: `on_true`, `template`, `on_error`. */
   readonly key: string;
   readonly place: Place;
@@ -96,6 +98,6 @@ export interface TargetSyntax {
     | { readonly kind: 'template'; readonly reference: TomlString }
     | { readonly kind: 'inline'; readonly block: BlockSyntax };
   readonly variables: readonly TomlEntry[];
-  /** Variables besides those passed: the item of a foreach. */
+  /** Variables besides those passed: the item of a foreach, the number of a round. */
   readonly brings: readonly string[];
 }

@@ -2,18 +2,18 @@
 // all blocks are known; lowering fills in the passed variables.
 
 import type { ValueTemplate } from '../../ir/text.ts';
-import { targetOf } from '../../ir/transition.ts';
-import type { Target } from '../../ir/transition.ts';
+import { type Target, targetOf } from '../../ir/transition.ts';
 import type { Scope } from './scope.ts';
 import type { BlockSyntax, TargetSyntax } from './syntax.ts';
 import { lowerText, lowerValue } from './text.ts';
-import type { Report } from '../report.ts';
-import { checkKeys, listAt, missing, stringAt, tableAt } from '../toml-fields.ts';
+import { checkKeys, type Report } from '../report.ts';
+import { checkName, listAt, missing, NAME, neededStringAt, stringAt, tableAt } from '../toml-fields.ts';
 import type { TomlEntry, TomlList, TomlTable } from '../toml-tree.ts';
 
 /** Reads inline steps under a key of a step. */
 export type ReadInline = (key: string, steps: TomlList) => BlockSyntax;
 
+export const BRANCH_KEYS: readonly string[] = ['on_true', 'on_false', 'on_timeout'];
 const EXAMPLE = 'For example { template = ".name", variables = { key = "value" } }, or { inline = [] }.';
 
 /** `on_true = { template = "…" }` or `{ inline = […] }`. Null if absent or invalid. */
@@ -23,17 +23,29 @@ export function readTarget(report: Report, step: TomlTable, key: string, readInl
   const table = tableAt(report, step, key, hint);
   if (table === null) return null;
   checkKeys(report, table, ['template', 'inline', 'variables', 'description'], `"${key}"`, 'error');
+  const target = { kind: 'branch', key, brings: [] } as const;
+  return readTemplateOrInline(report, table, target, [`"${key}"`, EXAMPLE], (steps) => readInline(key, steps));
+}
+
+/** `template` or `inline` of a table, with `variables`. `what`: the table in messages, and the hint if it has neither. */
+export function readTemplateOrInline(
+  report: Report,
+  table: TomlTable,
+  target: Pick<TargetSyntax, 'kind' | 'key' | 'brings'>,
+  [what, hint]: readonly [string, string],
+  readSteps: (steps: TomlList) => BlockSyntax,
+): TargetSyntax | null {
   const reference = stringAt(report, table, 'template');
   const steps = listAt(report, table, 'inline', 'Write inline = [{ id = "…", executor = "…", … }].');
   const variables = readPassed(report, table);
   if (reference !== null && steps !== null) {
-    report.error('invalid-value', steps.place, `"${key}" has both "template" and "inline"`, 'Keep one of the two.');
+    report.error('invalid-value', steps.place, `${what} has both "template" and "inline"`, 'Keep one of the two.');
   }
-  const rest = { kind: 'branch', key, variables, brings: [] } as const;
+  const rest = { ...target, variables };
   if (reference !== null) return { ...rest, place: reference.place, to: { kind: 'template', reference } };
-  if (steps !== null) return { ...rest, place: steps.place, to: { kind: 'inline', block: readInline(key, steps) } };
+  if (steps !== null) return { ...rest, place: steps.place, to: { kind: 'inline', block: readSteps(steps) } };
   if (!table.entries.has('template') && !table.entries.has('inline')) {
-    missing(report, table.place, `"${key}"`, 'template', EXAMPLE);
+    missing(report, table.place, what, 'template', hint);
   }
   return null;
 }
@@ -46,12 +58,9 @@ export function readStepTarget(
   brings: readonly string[],
 ): readonly TargetSyntax[] {
   const variables = readPassed(report, step);
-  const reference = stringAt(report, step, 'template');
-  if (reference === null) {
-    const hint = 'Say which workflow: template = ".name" for one of this file, "file#name" for another\'s.';
-    if (!step.entries.has('template')) missing(report, step.place, 'this step', 'template', hint);
-    return [];
-  }
+  const hint = 'Say which workflow: template = ".name" for one of this file, "file#name" for another\'s.';
+  const reference = neededStringAt(report, step, 'template', hint);
+  if (reference === null) return [];
   return [{ kind, key: 'template', place: reference.place, to: { kind: 'template', reference }, variables, brings }];
 }
 
@@ -59,8 +68,9 @@ export function lowerTarget(scope: Scope, target: TargetSyntax): Target | null {
   const inside: Scope = {
     ...scope,
     variables: new Set([...scope.variables, ...target.brings]),
-    // A condition has outputs that can be passed; an expansion or a list has none.
-    ownOutputs: target.kind === 'branch',
+    // A condition has outputs that can be passed, and a loop after its rounds; an expansion or a list has none.
+    ownOutputs: target.kind === 'branch' || target.kind === 'exhausted',
+    round: target.kind === 'round' ? scope.step : null,
   };
   const variables: Readonly<Record<string, ValueTemplate>> = Object.fromEntries(
     target.variables.map(({ key, value }) => [key, lowerValue(inside, value)]),
@@ -75,12 +85,8 @@ export function lowerTarget(scope: Scope, target: TargetSyntax): Target | null {
 
 function readPassed(report: Report, table: TomlTable): readonly TomlEntry[] {
   const passed = tableAt(report, table, 'variables', 'Write variables = { name = "value" }.');
-  return [...(passed?.entries.values() ?? [])].filter(({ key, keyPlace }) => {
-    if (/^[A-Za-z0-9_-]+$/.test(key)) return true;
-    const hint = 'Names of variables are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for a variable`, hint);
-    return false;
-  });
+  const entries = [...(passed?.entries.values() ?? [])];
+  return entries.filter(({ key, keyPlace }) => checkName(report, keyPlace, key, 'variable'));
 }
 
 // References to templates: `.x` and `x` mean a workflow of the same file, or else the file x; `x#y` the workflow y of
@@ -97,20 +103,19 @@ export type Reference =
 export function parseReference(text: string): Reference | null {
   const written = text.trim();
   const hash = written.lastIndexOf('#');
-  const path = hash === -1 ? written : written.slice(0, hash);
-  const workflow = hash === -1 ? null : written.slice(hash + 1).replace(/^\./, '');
-  if (workflow !== null) {
+  if (hash !== -1) {
+    const workflow = written.slice(hash + 1).replace(/^\./, '');
     if (workflow === '') return null;
-    return path === '' ? { kind: 'local', name: workflow } : { kind: 'file', path, workflow };
+    return hash === 0 ? { kind: 'local', name: workflow } : { kind: 'file', path: written.slice(0, hash), workflow };
   }
-  const name = path.replace(/^\./, '');
+  const name = written.replace(/^\./, '');
   if (NAME.test(name)) return { kind: 'either', name };
-  return /^[./]*$/.test(path) ? null : { kind: 'file', path, workflow: 'main' };
+  return /^[./]*$/.test(written) ? null : { kind: 'file', path: written, workflow: 'main' };
 }
 
-/** Whether `on_error` names a workflow instead of an action. */
-export function namesRecovery(onError: string): boolean {
-  return onError !== 'fail' && onError !== 'continue';
+/** Whether `on_error` or `on_exhausted` names a workflow instead of an action. */
+export function namesWorkflow(action: string): boolean {
+  return action !== 'fail' && action !== 'continue';
 }
 
 /** The file that a reference may mean; null if it can only mean a workflow of its own file. */
@@ -128,5 +133,3 @@ export function spellingsOf(path: string): readonly string[] {
 export function isPlaced(path: string): boolean {
   return /^(?:\.{1,2})?\//.test(path);
 }
-
-const NAME = /^[A-Za-z0-9_-]+$/;

@@ -1,19 +1,33 @@
 // Lowers strings with {{…}} to Text of the IR: checks references, and adds quoting for their position in scripts.
 
 import type { Text, ValueTemplate } from '../../ir/text.ts';
-import { readEnvironment } from '../environment.ts';
 import { listed } from '../report.ts';
-import { parseTemplate, readTemplate, scriptText, verbatimText } from '../template.ts';
-import type { Hole } from '../template.ts';
-import { tableAt } from '../toml-fields.ts';
-import type { TomlString, TomlTable, TomlValue } from '../toml-tree.ts';
-import { placeWithin, tomlToJson } from '../toml-tree.ts';
-import type { Scope } from './scope.ts';
-import { articled, checkReference, typeOfReference } from './scope.ts';
+import { type Hole, parseTemplate, readTemplate, scriptText, verbatimText } from '../template.ts';
+import { countAt, readEnvironment, stringAt, tableAt } from '../toml-fields.ts';
+import { placeWithin, type TomlString, type TomlTable, tomlToJson, type TomlValue } from '../toml-tree.ts';
+import { ARTICLED, checkReference, type Scope, typeOfReference } from './scope.ts';
 
 /** A path, a name, a value: references are inserted unchanged. */
 export function lowerText(scope: Scope, string: TomlString): Text {
   return verbatimText(readParts(scope, string));
+}
+
+/** A number from 1, or a text that becomes one. Null if the key is absent or wrong. */
+export function lowerCountAt(scope: Scope, table: TomlTable, key: string): ValueTemplate | null {
+  const value = table.entries.get(key)?.value;
+  if (value?.kind === 'string') {
+    const template = lowerValue(scope, value);
+    if (template.kind === 'text') return template;
+    if (/^[1-9]\d{0,8}$/.test(value.value)) return { kind: 'literal', value: Number(value.value) };
+  }
+  const count = countAt(scope.report, table, key, 1);
+  return count === null ? null : { kind: 'literal', value: count };
+}
+
+/** Null if the key is absent. */
+export function lowerTextAt(scope: Scope, table: TomlTable, key: string): Text | null {
+  const string = stringAt(scope.report, table, key);
+  return string === null ? null : lowerText(scope, string);
 }
 
 /** A passed value: a reference that is the whole text keeps its type. */
@@ -84,7 +98,7 @@ export function lowerScript(scope: Scope, string: TomlString): Text {
 function checkInteger(scope: Scope, string: TomlString, { path, from, to }: Hole): void {
   const type = typeOfReference(scope, path);
   if (type !== 'boolean' && type !== 'json' && type !== 'file_path') return;
-  const message = `{{${path.join('.')}}} is ${articled(type)}, and only an integer can be calculated with`;
+  const message = `{{${path.join('.')}}} is ${ARTICLED[type]}, and only an integer can be calculated with`;
   const hint = {
     json: 'Name a part of it that is a number, or give it the type "number".',
     boolean: `Compare it as a text: [ {{${path.join('.')}}} = true ].`,

@@ -3,10 +3,10 @@
 
 import type { Place } from '../../base/source.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
-import type { Exit, StateExits } from './exits.ts';
-import { exitsOf } from './exits.ts';
-import type { Linked, LinkedWorkflow } from './link.ts';
-import type { StateSyntax } from './syntax.ts';
+import type { TransitionTag } from '../../ir/tags.ts';
+import { type Exit, exitsOf, type StateExits } from './exits.ts';
+import type { LinkedWorkflow } from './link.ts';
+import { isFork, type StateSyntax } from './syntax.ts';
 
 interface Node {
   readonly state: StateSyntax;
@@ -16,21 +16,18 @@ interface Node {
 
 type Nodes = ReadonlyMap<string, Node>;
 
-function nodesOf({ workflows }: Linked): Nodes {
+function nodesOf(workflows: readonly LinkedWorkflow[]): Nodes {
   const nodes = workflows.flatMap((workflow) =>
-    [...workflow.states.values()].map((state): [string, Node] => [
-      state.id,
-      { state, ways: exitsOf(workflow, state), workflow },
-    ]),
+    [...workflow.states.values()].map((state) => ({ state, ways: exitsOf(workflow, state), workflow })),
   );
-  return new Map(nodes);
+  return new Map(nodes.map((node) => [node.state.id, node]));
 }
 
 /** Reachable states; all of a workflow if one of them may go anywhere. */
-export function reachedStates(linked: Linked): ReadonlySet<StateSyntax> {
-  const nodes = nodesOf(linked);
-  const [first] = linked.workflows;
-  const reached = new Set<string>(first?.start === null || first === undefined ? [] : [first.start.id]);
+export function reachedStates(workflows: readonly LinkedWorkflow[]): ReadonlySet<StateSyntax> {
+  const nodes = nodesOf(workflows);
+  const start = workflows[0]?.start ?? null;
+  const reached = new Set(start === null ? [] : [start.id]);
   const open = new Set<LinkedWorkflow>();
   for (const id of reached) {
     const node = nodes.get(id);
@@ -45,17 +42,16 @@ export function reachedStates(linked: Linked): ReadonlySet<StateSyntax> {
   return new Set([...reached].flatMap((id) => nodes.get(id)?.state ?? []));
 }
 
-export function checkReach(linked: Linked): void {
-  const nodes = nodesOf(linked);
-  const reached = reachedStates(linked);
-  const [first] = linked.workflows;
+export function checkReach(workflows: readonly LinkedWorkflow[], reached: ReadonlySet<StateSyntax>): void {
+  const nodes = nodesOf(workflows);
+  const [first] = workflows;
   for (const state of first?.states.values() ?? []) {
     if (reached.has(state) || first?.start === null) continue;
     const hint = 'Name it in a tag of another state, or remove it.';
     state.report.warning('unreachable-state', state.place, `no transition leads to ${state.name}`, hint);
   }
   const ending = endingStates(nodes, () => true);
-  const returning = endingStates(nodes, (edge, { workflow }) => workflow.keepsCallers || !isReset(edge));
+  const returning = endingStates(nodes, ({ tag }, { workflow }) => workflow.keepsCallers || !isReset(tag));
   for (const node of nodes.values()) {
     const { state, ways } = node;
     if (reached.has(state) && !ending.has(state.id)) {
@@ -65,19 +61,15 @@ export function checkReach(linked: Linked): void {
     for (const edge of ways.edges) {
       if (edge.back !== null && edge.to !== null && !returning.has(edge.to) && nodes.has(edge.to)) {
         const message = `<${edge.tag}> waits for a result that ${edge.written} never returns`;
-        state.report.warning(
-          'never-returns',
-          edge.place,
-          message,
-          'Use <goto>, or have it end with <result>…</result>.',
-        );
+        const hint = 'Use <goto>, or have it end with <result>…</result>.';
+        state.report.warning('never-returns', edge.place, message, hint);
       }
     }
   }
   checkForks(nodes, reached);
 }
 
-function isReset({ tag }: Exit): boolean {
+function isReset(tag: TransitionTag): boolean {
   return tag === 'reset' || tag === 'reset-workflow';
 }
 
@@ -86,18 +78,18 @@ function endingStates(nodes: Nodes, leads: (edge: Exit, node: Node) => boolean):
   const ending = new Set<string>();
   // A workflow of another language ends by itself.
   const ends = (id: string | null): boolean => id !== null && (ending.has(id) || !nodes.has(id));
-  const comes = (node: Node, edge: Exit): boolean => {
+  const canEnd = (node: Node, edge: Exit): boolean => {
     const { tag, to, back, next, late } = edge;
     if (tag === 'result') return true;
     if (!leads(edge, node)) return false;
     if (back !== null) return ends(to) && ends(back);
-    return isFork(edge) || tag === 'ask' ? ends(next) || ends(late) : ends(to);
+    return isFork(tag) || tag === 'ask' ? ends(next) || ends(late) : ends(to);
   };
   for (let before = -1; before !== ending.size; ) {
     before = ending.size;
     for (const [id, node] of nodes) {
       const { edges, isOpen } = node.ways;
-      if (isOpen || forksBesideGoto(edges) || edges.some((edge) => comes(node, edge))) ending.add(id);
+      if (isOpen || forksBesideGoto(edges) || edges.some((edge) => canEnd(node, edge))) ending.add(id);
     }
   }
   return ending;
@@ -105,7 +97,7 @@ function endingStates(nodes: Nodes, leads: (edge: Exit, node: Node) => boolean):
 
 /** A fork without `next` continues with the goto beside it, which is an exit of its own. */
 function forksBesideGoto(edges: readonly Exit[]): boolean {
-  return edges.length > 0 && edges.every(({ tag, next }) => tag.startsWith('fork') && next === null);
+  return edges.length > 0 && edges.every(({ tag, next }) => isFork(tag) && next === null);
 }
 
 /** An unbounded fork in a cycle starts workers endlessly. */
@@ -114,7 +106,7 @@ function checkForks(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
   for (const [id, { state, ways }] of nodes) {
     if (!reached.has(state)) continue;
     for (const edge of ways.edges) {
-      if (!isFork(edge)) continue;
+      if (!isFork(edge.tag)) continue;
       if (edge.to !== null && leadsTo(nodes, [edge.to], id, ahead)) {
         const cure = 'End the loop before this state (max_visits counts separately for each agent)';
         complain(state, edge.place, 'its worker comes back here, and forks again', cure);
@@ -123,10 +115,6 @@ function checkForks(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
       }
     }
   }
-}
-
-function isFork({ tag }: Exit): boolean {
-  return tag === 'fork' || tag === 'fork-workflow';
 }
 
 function complain({ report, name }: StateSyntax, place: Place, why: string, cure: string): void {
@@ -157,7 +145,7 @@ function leadsTo(nodes: Nodes, from: readonly (string | null)[], to: string, ahe
 function agentAhead({ ways }: Node): readonly (string | null)[] {
   return ways.edges
     .filter(({ isInstead }) => !isInstead)
-    .flatMap((edge) => (isFork(edge) ? [edge.next] : [edge.to, edge.back, edge.next, edge.late]));
+    .flatMap(({ tag, to, back, next, late }) => (isFork(tag) ? [next] : [to, back, next, late]));
 }
 
 /** Next states of an agent that never ends: sooner or later it reaches every visit limit. */
@@ -171,20 +159,20 @@ function endlesslyAhead(node: Node): readonly (string | null)[] {
  * limited.
  */
 function workersAhead(nodes: Nodes): Ahead {
-  const wornOut = new Set<Node>();
+  const exhaustible = new Set<Node>();
   for (const [id, node] of nodes) {
-    if (node.state.visits !== null && leadsTo(nodes, agentAhead(node), id, agentAhead)) wornOut.add(node);
+    if (node.state.visits !== null && leadsTo(nodes, agentAhead(node), id, agentAhead)) exhaustible.add(node);
   }
   return (node) => [
     ...node.ways.edges
       .filter(({ isInstead }) => !isInstead)
-      .flatMap((edge) => [entersDeeper(edge) ? null : edge.to, edge.back, edge.next, edge.late]),
-    ...(wornOut.has(node) ? [insteadOf(node)] : []),
+      .flatMap(({ tag, to, back, next, late }) => [entersDeeper(tag) ? null : to, back, next, late]),
+    ...(exhaustible.has(node) ? [insteadOf(node)] : []),
   ];
 }
 
-function entersDeeper(edge: Exit): boolean {
-  return TAG_RULES[edge.tag].target === 'workflow' && !isReset(edge);
+function entersDeeper(tag: TransitionTag): boolean {
+  return TAG_RULES[tag].target === 'workflow' && !isReset(tag);
 }
 
 function insteadOf({ state, workflow }: Node): string | null {

@@ -1,58 +1,73 @@
 // Compares the tags that a prompt mentions with the existing states and the policy. An agent may answer differently, so
 // a run starts with a warning; `meow validate` reports an error.
 
-import type { TransitionTag } from '../../ir/tags.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
-import type { Complain } from '../report.ts';
-import { listed, suggest } from '../report.ts';
-import { isAllowed } from './exits.ts';
-import type { LinkedWorkflow } from './link.ts';
-import { placesOfPath } from './link.ts';
+import { type Complain, listed, suggest } from '../report.ts';
+import { isAllowed, PARTS } from './exits.ts';
+import { type LinkedWorkflow, pathsIn } from './link.ts';
+import { statesHint } from './names.ts';
 import { BUILT_IN, placeholdersIn } from './placeholders.ts';
 import { overriding } from './settings.ts';
-import type { Named, MentionedTag, StateSyntax } from './syntax.ts';
+import { isFork, type MentionedTag, type Named, type StateSyntax } from './syntax.ts';
 
 /** `error`: for `meow validate`. `warning`: for `meow run`. */
-export type Severity = 'error' | 'warning';
+type Severity = 'error' | 'warning';
 
-export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity: Severity): void {
-  const complain = state.report[severity];
-  for (const said of state.mentionedTags) {
-    if (said.error !== null) {
-      const message = `an agent that says this would not be understood: ${said.error}`;
-      complain('malformed-tag', said.place, message, 'Write it as it must be said.');
-      continue;
-    }
-    const named = [said.target, said.return, said.next, said.timeoutNext];
-    for (const each of named) if (each?.kind === 'missing') missing(complain, workflow, said, each);
-    checkParts(complain, state, said);
-    // A policy that allows nothing has been reported.
-    if (state.policy !== null && state.policy.allowed.length > 0 && !isAllowed(workflow, state.policy.allowed, said)) {
-      const message = `the text speaks of a <${said.tag}> that the policy of ${state.name} does not allow`;
-      const related = [{ message: 'the policy', place: state.policy.place }];
-      complain('contradicting-policy', said.place, message, 'Change one of the two.', related);
+/** `given`: names that the run knows; null: nothing will run, all states are checked. `reached`: reachable states. */
+export function checkTexts(
+  workflows: readonly LinkedWorkflow[],
+  adapters: AdapterKnowledge,
+  given: readonly string[] | null,
+  reached: ReadonlySet<StateSyntax>,
+): void {
+  const isRun = given !== null;
+  const severity = isRun ? 'warning' : 'error';
+  const known = [...BUILT_IN, ...(given ?? []), ...attributesIn(workflows)];
+  for (const workflow of workflows) {
+    checkPaths(workflow, severity);
+    checkAdapters(workflow, adapters, reached, isRun);
+    for (const state of workflow.states.values()) {
+      if (isRun && !reached.has(state)) continue;
+      checkMentioned(workflow, state, severity);
+      checkPlaceholders(state, known, isRun);
     }
   }
 }
 
-function missing(
-  complain: Complain,
-  { names }: LinkedWorkflow,
-  { tag, place }: MentionedTag,
-  { written, message }: Extract<Named, { kind: 'missing' }>,
-): void {
-  const known = Object.keys(names.states);
-  const hint = (): string => suggest(written, known, `States are ${listed(known)}.`);
-  complain('missing-target', place, `<${tag}>: ${message}`, hint);
+function checkMentioned(workflow: LinkedWorkflow, state: StateSyntax, severity: Severity): void {
+  const complain = state.report[severity];
+  for (const mention of state.mentionedTags) {
+    if (mention.error !== null) {
+      const message = `an agent that says this would not be understood: ${mention.error}`;
+      complain('malformed-tag', mention.place, message, 'Write it as it must be said.');
+      continue;
+    }
+    for (const named of PARTS.map((part) => mention[part])) {
+      if (named?.kind !== 'missing') continue;
+      const hint = (): string => statesHint(workflow.names, named.written);
+      complain('missing-target', mention.place, `<${mention.tag}>: ${named.message}`, hint);
+    }
+    checkParts(complain, state, mention);
+    checkAttributes(state, mention);
+    // A policy that allows nothing has been reported.
+    if (
+      state.policy !== null &&
+      state.policy.allowed.length > 0 &&
+      !isAllowed(workflow, state.policy.allowed, mention)
+    ) {
+      const message = `the text speaks of a <${mention.tag}> that the policy of ${state.name} does not allow`;
+      const related = [{ message: 'the policy', place: state.policy.place }];
+      complain('contradicting-policy', mention.place, message, 'Change one of the two.', related);
+    }
+  }
 }
 
 /** Required attributes, and attributes that are not allowed. */
 function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, next, place }: MentionedTag): void {
   const { requiredAttribute: wants, session } = TAG_RULES[tag];
   const besideGoto = state.mentionedTags.some((other) => other.tag === 'goto');
-  const isFork = tag === 'fork' || tag === 'fork-workflow';
-  if (wants !== null && !attributes.includes(wants) && !(isFork && next === null && besideGoto)) {
+  if (wants !== null && !attributes.includes(wants) && !(isFork(tag) && next === null && besideGoto)) {
     const hint = `Write <${tag} ${wants}="NEXT.md">…</${tag}>.`;
     complain('missing-attribute', place, `<${tag}> has no "${wants}", which names the state to continue at`, hint);
   }
@@ -62,20 +77,31 @@ function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, n
   }
 }
 
+/** Attributes of every tag. A fork passes all others to its worker. */
+const ATTRIBUTES: readonly string[] = ['input', 'cd', 'model', 'effort', 'adapter'];
+
+function checkAttributes({ report }: StateSyntax, { tag, attributes, place }: MentionedTag): void {
+  if (isFork(tag)) return;
+  const { requiredAttribute: wants } = TAG_RULES[tag];
+  const asking = tag === 'ask' ? ['timeout', 'timeout_next', 'approver'] : [];
+  const known = [...(wants === null ? [] : [wants]), ...asking, ...ATTRIBUTES];
+  for (const unknown of attributes.filter((each) => !known.includes(each))) {
+    const hint = (): string => suggest(unknown, known, `It may have ${listed(known)}.`);
+    report.warning('unknown-attribute', place, `<${tag}> has no attribute "${unknown}"`, hint);
+  }
+}
+
 /** Paths that are not workflows. Paths in a policy must exist. */
-export function checkPaths(workflow: LinkedWorkflow, severity: Severity): void {
-  for (const [path, { message, hint }] of workflow.unknownPaths) {
-    for (const { state, place, isPolicy } of placesOfPath(workflow, path)) {
-      state.report[isPolicy ? 'error' : severity]('missing-workflow', place, message, hint);
+function checkPaths(workflow: LinkedWorkflow, severity: Severity): void {
+  for (const [unknown, { message, hint }] of workflow.unknownPaths) {
+    for (const { path, state, place, isPolicy } of pathsIn(workflow)) {
+      if (path === unknown) state.report[isPolicy ? 'error' : severity]('missing-workflow', place, message, hint);
     }
   }
 }
 
-/** `given`: names that the run knows. */
-export function checkPlaceholders(state: StateSyntax, given: readonly string[], isRun: boolean): void {
-  const { report, body } = state;
+function checkPlaceholders({ report, body }: StateSyntax, known: readonly string[], isRun: boolean): void {
   if (body.kind !== 'prompt') return;
-  const known = [...BUILT_IN, ...given];
   for (const { path, from, to } of placeholdersIn(body.text)) {
     const [name = ''] = path;
     if (known.includes(name)) continue;
@@ -87,55 +113,55 @@ export function checkPlaceholders(state: StateSyntax, given: readonly string[], 
 }
 
 /** Names of attributes that texts pass to workers. */
-export function attributesIn(workflows: readonly LinkedWorkflow[]): readonly string[] {
-  const forks = workflows.flatMap(({ states }) =>
-    [...states.values()].flatMap(({ mentionedTags }) =>
-      mentionedTags.filter(({ tag }) => tag === 'fork' || tag === 'fork-workflow'),
-    ),
-  );
-  return [...new Set(forks.flatMap(({ attributes }) => attributes))];
+function attributesIn(workflows: readonly LinkedWorkflow[]): readonly string[] {
+  const tags = workflows.flatMap(({ states }) => [...states.values()].flatMap(({ mentionedTags }) => mentionedTags));
+  return [...new Set(tags.flatMap(({ tag, attributes }) => (isFork(tag) ? attributes : [])))];
 }
 
-/** `entered`: states that a run may enter. It must not start if one of them has no usable adapter. */
-export function checkAdapters(
+/**
+ * A run must not start if a state that it may enter has no usable adapter. A check may run on a machine without the
+ * adapter. What an adapter cannot do is an error of every reachable state.
+ */
+function checkAdapters(
   workflow: LinkedWorkflow,
   adapters: AdapterKnowledge,
-  entered: ReadonlySet<StateSyntax>,
+  reached: ReadonlySet<StateSyntax>,
+  isRun: boolean,
 ): void {
-  const adapterOf = (state: StateSyntax): string =>
-    adapters.forced ?? overriding(state.settings, workflow.settings).adapter ?? adapters.fallback;
   const refused = new Set<string>();
   for (const state of workflow.states.values()) {
     if (state.body.kind === 'script') continue;
-    const adapter = adapterOf(state);
-    const severity: Severity = entered.has(state) ? 'error' : 'warning';
+    const settings = overriding(state.settings, workflow.settings);
+    const adapter = adapters.forced ?? settings.adapter ?? adapters.fallback;
+    const fault: Severity = reached.has(state) ? 'error' : 'warning';
+    const severity: Severity = isRun ? fault : 'warning';
     const refusal = refused.has(`${severity} ${adapter}`) ? null : adapters.refusal(adapter);
     if (refusal !== null) {
       refused.add(`${severity} ${adapter}`);
       state.report[severity]('adapter-unavailable', state.place, refusal.message, refusal.hint);
     }
-    if (!adapters.canFork(adapter)) checkForks(state, adapter);
+    if (!adapters.canFork(adapter)) checkSessionForks(state, adapter, fault);
     for (const what of ['model', 'effort'] as const) {
-      const wanted = overriding(state.settings, workflow.settings)[what];
+      const wanted = settings[what];
       if (wanted === null || refusal !== null || adapters.canChoose(adapter, what)) continue;
       const message = `the adapter "${adapter}" has no way to choose ${what === 'model' ? 'a model' : 'an effort'}`;
       const hint = `Remove ${what}: ${wanted}, or give the adapter ${what}_args in its [headless].`;
-      state.report.error('cannot-choose', state.place, message, hint);
+      state.report[fault]('cannot-choose', state.place, message, hint);
     }
     if (adapters.forced === null) checkSessions(workflow, state, adapter);
   }
 }
 
 /** A call resumes a copy of its caller's session. */
-function checkForks({ report, mentionedTags, policy }: StateSyntax, adapter: string): void {
-  const needs = (tag: TransitionTag): boolean => TAG_RULES[tag].session === 'fork';
-  for (const { tag, place } of [...mentionedTags, ...(policy?.allowed ?? [])].filter((each) => needs(each.tag))) {
+function checkSessionForks({ report, mentionedTags, policy }: StateSyntax, adapter: string, fault: Severity): void {
+  for (const { tag, place } of [...mentionedTags, ...(policy?.allowed ?? [])]) {
+    if (TAG_RULES[tag].session !== 'fork') continue;
     const message = `the adapter "${adapter}" cannot fork a session, which <${tag}> needs`;
     const instead = tag === 'call' ? 'function' : 'function-workflow';
     const hint =
       `Use <${instead}>, which begins a fresh one, or another adapter; ` +
       'or have a fresh session told what was said: replay = true in [headless] of the adapter.';
-    report.error('cannot-fork', place, message, hint);
+    report[fault]('cannot-fork', place, message, hint);
   }
 }
 

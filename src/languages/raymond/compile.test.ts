@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hasErrors } from '../../base/diagnostic.ts';
-import type { CompiledRaymond, RaymondInput } from './compile.ts';
-import { compileRaymond, validateRaymond } from './compile.ts';
+
+import { hasErrors } from '../../base/source.ts';
+import { type CompiledRaymond, compileRaymond, type RaymondInput, validateRaymond } from './compile.ts';
 import type { FolderSource, Found, RaymondFile, RaymondSource } from './source.ts';
 
 const ADAPTERS: RaymondInput['adapters'] = {
@@ -253,8 +253,8 @@ describe('forks', () => {
 
 describe('settings', () => {
   const files = {
-    'workflow.yaml': 'model: small\nadapter: one\ntimeout: 600\nidle_timeout: 5m\nretries: 0\n',
-    'START.md': `---\nmodel: large\ntimeout: 0\n---\n<goto>B.md</goto>`,
+    'workflow.yaml': 'model: small\nadapter: one\ntotal_timeout: 600\ntimeout: 5m\nretries: 0\n',
+    'START.md': `---\nmodel: large\ntotal_timeout: 0\n---\n<goto>B.md</goto>`,
     'B.md': `---\nadapter: two\nidle_timeout: 0\nretries: 5\n---\n${END}`,
   };
   const settingsOf = ({ program }: CompiledRaymond, block: string): unknown => {

@@ -1,12 +1,12 @@
 // Exits of a state, as far as its text and policy show: those that the policy fixes, and those that the text mentions
 // within it. A state without either may go anywhere.
 
-import type { Place } from '../../base/source.ts';
 import { own } from '../../base/json.ts';
+import type { Place } from '../../base/source.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
 import type { TransitionTag } from '../../ir/tags.ts';
 import type { LinkedWorkflow } from './link.ts';
-import type { AllowedSyntax, Named, MentionedTag, StateSyntax, Visits } from './syntax.ts';
+import type { AllowedSyntax, MentionedTag, Named, StateSyntax } from './syntax.ts';
 
 export interface Exit {
   readonly tag: TransitionTag;
@@ -30,60 +30,44 @@ export interface StateExits {
   readonly isOpen: boolean;
 }
 
+/** The parts of a tag that name a state or a workflow. */
+export const PARTS = ['target', 'return', 'next', 'timeoutNext'] as const;
+
 export function exitsOf(workflow: LinkedWorkflow, state: StateSyntax): StateExits {
   const { policy, mentionedTags } = state;
-  const kept =
-    policy === null ? mentionedTags : mentionedTags.filter((each) => isAllowed(workflow, policy.allowed, each));
+  const allowed = policy?.allowed ?? [];
+  const mentions = policy === null ? mentionedTags : mentionedTags.filter((each) => isAllowed(workflow, allowed, each));
   const edges = [
-    ...kept.map((each) => exitOf(workflow, each, namesOfSaid(each))),
-    ...(policy?.allowed ?? []).filter(namesTarget).map((each) => exitOf(workflow, each, namesOfAllowed(each))),
-    ...(state.visits === null ? [] : [visitsExit(workflow, state, state.visits)]),
+    ...[...mentions, ...allowed.filter(namesTarget)].map((each) => exitOf(workflow, each)),
+    visitsExit(workflow, state),
   ].filter((edge) => edge !== null);
-  const madeUp = kept
-    .flatMap(({ target, return: back, next, timeoutNext }) => [target, back, next, timeoutNext])
-    .some((named) => named !== null && isReportedElsewhere(workflow, named));
-  const gone = policy?.allowed.some((each) => leadsNowhere(workflow, each)) ?? false;
-  const untold =
+  const hasUnknownName = mentions.some((each) => PARTS.some((part) => isReportedElsewhere(workflow, each[part])));
+  const hasUnknownPath = allowed.some(
+    ({ tag, target }) => TAG_RULES[tag].target === 'workflow' && target !== null && workflow.unknownPaths.has(target),
+  );
+  const vague = allowed.filter((each) => !namesTarget(each));
+  const leavesOpen =
     policy === null
       ? mentionedTags.length === 0
-      : policy.allowed.length === 0 ||
-        policy.allowed.some((each) => !namesTarget(each) && !kept.some(({ tag }) => tag === each.tag));
-  return { edges: unique(edges), isOpen: madeUp || gone || untold };
+      : allowed.length === 0 || vague.some(({ tag }) => !mentions.some((mention) => mention.tag === tag));
+  return { edges: unique(edges), isOpen: hasUnknownName || hasUnknownPath || leavesOpen };
 }
 
 /** Whether the policy allows the mentioned tag, as far as known. Two paths may mean the same block. */
-export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyntax[], said: MentionedTag): boolean {
+export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyntax[], mention: MentionedTag): boolean {
   const { otherWorkflows } = workflow;
   const agrees = (name: string | null, named: Named | null): boolean => {
     if (name === null || named === null || isReportedElsewhere(workflow, named)) return true;
     if (named.kind === 'workflow') return otherWorkflows.get(named.path) === otherWorkflows.get(name);
     return named.kind === 'state' && named.name === name;
   };
-  return allowed.some(
-    (each) =>
-      each.tag === said.tag &&
-      agrees(each.target, said.target) &&
-      agrees(each.return, said.return) &&
-      agrees(each.next, said.next) &&
-      agrees(each.timeoutNext, said.timeoutNext),
-  );
+  return allowed.some((each) => each.tag === mention.tag && PARTS.every((part) => agrees(each[part], mention[part])));
 }
 
 /** An unknown name is reported elsewhere. */
-function isReportedElsewhere({ unknownPaths }: LinkedWorkflow, named: Named): boolean {
-  switch (named.kind) {
-    case 'state':
-      return false;
-    case 'workflow':
-      return unknownPaths.has(named.path);
-    case 'open':
-    case 'missing':
-      return true;
-  }
-}
-
-function leadsNowhere({ unknownPaths }: LinkedWorkflow, { tag, target }: AllowedSyntax): boolean {
-  return TAG_RULES[tag].target === 'workflow' && target !== null && unknownPaths.has(target);
+function isReportedElsewhere({ unknownPaths }: LinkedWorkflow, named: Named | null): boolean {
+  if (named?.kind === 'workflow') return unknownPaths.has(named.path);
+  return named?.kind === 'open' || named?.kind === 'missing';
 }
 
 /** Whether it names its target. */
@@ -92,47 +76,41 @@ function namesTarget({ tag, target, next }: AllowedSyntax): boolean {
   return leadsTo === 'back' ? wants === null || next !== null : target !== null;
 }
 
-type Parts = Readonly<Record<'target' | 'return' | 'next' | 'timeoutNext', string | null>>;
-
-function namesOfSaid({ target, return: back, next, timeoutNext }: MentionedTag): Parts {
-  const nameOf = (named: Named | null): string | null =>
-    named?.kind === 'state' ? named.name : named?.kind === 'workflow' ? named.path : null;
-  return { target: nameOf(target), return: nameOf(back), next: nameOf(next), timeoutNext: nameOf(timeoutNext) };
-}
-
-function namesOfAllowed({ target, return: back, next, timeoutNext }: AllowedSyntax): Parts {
-  return { target, return: back, next, timeoutNext };
-}
+type Written = Pick<MentionedTag, 'tag' | 'place'> & Readonly<Record<(typeof PARTS)[number], Named | string | null>>;
 
 /** Null if its target does not exist. */
-function exitOf(
-  { names, otherWorkflows }: LinkedWorkflow,
-  { tag, place }: { readonly tag: TransitionTag; readonly place: Place },
-  parts: Parts,
-): Exit | null {
+function exitOf({ names, otherWorkflows }: LinkedWorkflow, written: Written): Exit | null {
+  const { tag, place } = written;
   const { target: leadsTo } = TAG_RULES[tag];
-  const blockOf = (name: string | null): string | null => (name === null ? null : (own(names.states, name) ?? null));
-  const to = leadsTo === 'workflow' ? (otherWorkflows.get(parts.target ?? '') ?? null) : blockOf(parts.target);
+  const target = nameOf(written.target);
+  const blockOf = (named: Named | string | null): string | null => own(names.states, nameOf(named) ?? '') ?? null;
+  const to = leadsTo === 'workflow' ? (otherWorkflows.get(target ?? '') ?? null) : blockOf(target);
   if (to === null && leadsTo !== 'back') return null;
-  const written = parts.target ?? parts.next ?? '';
+  const content = target ?? nameOf(written.next) ?? '';
   return {
     tag,
-    label: `${tag} ${written}`.trim(),
-    written,
+    label: `${tag} ${content}`.trim(),
+    written: content,
     to,
-    back: blockOf(parts.return),
-    next: blockOf(parts.next),
-    late: blockOf(parts.timeoutNext),
+    back: blockOf(written.return),
+    next: blockOf(written.next),
+    late: blockOf(written.timeoutNext),
     isInstead: false,
     place,
   };
 }
 
+function nameOf(named: Named | string | null): string | null {
+  if (named === null || typeof named === 'string') return named;
+  return named.kind === 'state' ? named.name : named.kind === 'workflow' ? named.path : null;
+}
+
 /** After the limit of visits another state is entered instead. */
-function visitsExit(workflow: LinkedWorkflow, { place }: StateSyntax, { max, instead }: Visits): Exit | null {
-  const parts = { target: instead, return: null, next: null, timeoutNext: null };
-  const edge = exitOf(workflow, { tag: 'goto', place }, parts);
-  return edge === null ? null : { ...edge, label: `after ${String(max)} visits`, isInstead: true };
+function visitsExit(workflow: LinkedWorkflow, { place, visits }: StateSyntax): Exit | null {
+  if (visits === null) return null;
+  const nothing = { return: null, next: null, timeoutNext: null };
+  const edge = exitOf(workflow, { tag: 'goto', place, target: visits.instead, ...nothing });
+  return edge === null ? null : { ...edge, label: `after ${String(visits.max)} visits`, isInstead: true };
 }
 
 function unique(edges: readonly Exit[]): readonly Exit[] {

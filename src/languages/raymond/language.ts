@@ -1,11 +1,17 @@
 // Raymond as a language: a folder of prompts and scripts, or one YAML file with all states.
 
 import { headlessKnowledge } from '../adapter-catalog.ts';
-import type { CompileContext, FolderFile, Language, SourceReader } from '../language.ts';
-import { baseName, isWithin } from '../language.ts';
-import type { RaymondInput } from './compile.ts';
-import { compileRaymond, validateRaymond } from './compile.ts';
-import type { FindWorkflow, RaymondFile, RaymondSource } from './source.ts';
+import {
+  baseName,
+  type CompileContext,
+  isWithin,
+  type Language,
+  type SourceReader,
+  STATE_IN_FILE,
+} from '../language.ts';
+import { hasRootKey } from '../yaml-tree.ts';
+import { compileRaymond, type RaymondInput, validateRaymond } from './compile.ts';
+import type { FindWorkflow, RaymondSource } from './source.ts';
 
 /** A workflow, and how it finds the workflows that it names. */
 interface RaymondFiles {
@@ -23,10 +29,10 @@ export const raymond: Language<RaymondFiles> = {
     if (reader.kindOf(path) === 'folder') {
       return STARTS.some((name) => reader.kindOf(reader.resolve(path, name)) === 'file') ? 'yes' : 'maybe';
     }
-    return isPrompt(path) || isStates(reader, path) ? 'yes' : 'no';
+    return /\.(?:md|sh)$/i.test(path) || isStates(reader, path) ? 'yes' : 'no';
   },
 
-  load: (reader, { path }) => ({ source: readWorkflow(reader, path), reader }),
+  load: (reader, { path, state = null }) => ({ source: readWorkflow(reader, path, state), reader }),
 
   compile(files, context) {
     const { given, config, idPrefix } = context;
@@ -42,74 +48,72 @@ function inputFrom({ source, reader }: RaymondFiles, context: CompileContext): O
   return { source, adapters: headlessKnowledge(context.adapters), find: findFrom(reader, source, context) };
 }
 
-/** A folder, one of its prompts, or a YAML file. */
-function readWorkflow(reader: SourceReader, path: string): RaymondSource {
+/** A folder, one of its states, or a YAML file. `state`: the first state of a YAML file; null: the state START. */
+function readWorkflow(reader: SourceReader, path: string, state: string | null): RaymondSource {
   if (reader.kindOf(path) === 'folder') return readFolder(reader, path, null);
   if (isYaml(path)) {
     const name = reader.shown(path);
-    return { kind: 'single', key: reader.realPath(path), name, text: reader.text(path), start: null };
+    return { kind: 'single', key: reader.realPath(path), name, text: reader.text(path), start: state };
   }
   return readFolder(reader, reader.folderOf(path), baseName(path));
 }
 
+/** `workflow`: named after `#`. `state`: of a YAML file. */
+type Candidate = Readonly<{ file: string; workflow?: string | null; state?: string | null }>;
+
 /** Resolves paths in texts, within the project of the first workflow. */
 function findFrom(reader: SourceReader, first: RaymondSource, { others }: CompileContext): FindWorkflow {
   const folderOf = ({ kind, key }: RaymondSource): string => (kind === 'folder' ? key : reader.folderOf(key));
-  const root = rootFor(reader, folderOf(first));
+  // For a workflow outside of the project, the folder that contains it.
+  const { project } = reader.folders;
+  const root = isWithin(project, folderOf(first)) ? project : reader.folderOf(folderOf(first));
   return (from, wanted) => {
     const hash = wanted.lastIndexOf('#');
-    const [file, workflow] = hash === -1 ? [wanted, null] : [wanted.slice(0, hash), wanted.slice(hash + 1)];
-    const found = [
-      { path: wanted, workflow: null },
-      { path: `${wanted}.md`, workflow: null },
-      ...(workflow === null ? [] : [{ path: file, workflow }]),
-    ]
-      .map((each) => ({ ...each, path: reader.resolve(folderOf(from), each.path) }))
+    const inFile = hash === -1 ? [] : [{ file: wanted.slice(0, hash), workflow: wanted.slice(hash + 1) }];
+    const [, file = null, state = null] = STATE_IN_FILE.exec(wanted) ?? [];
+    const candidates: readonly Candidate[] = [
+      { file: wanted },
+      { file: `${wanted}.md` },
+      { file: `${wanted}.sh` },
+      ...inFile,
+      ...(file === null ? [] : [{ file, state }]),
+    ];
+    const found = candidates
+      .map((each) => ({ workflow: null, state: null, ...each, path: reader.resolve(folderOf(from), each.file) }))
       .find(({ path }) => reader.kindOf(path) !== null);
     if (found === undefined) return null;
-    if (!isWithin(root, reader.realPath(found.path))) {
+    const { path, workflow } = found;
+    if (!isWithin(root, reader.realPath(path))) {
       const message = `${wanted} is outside of the project`;
       return { kind: 'refused', message, hint: 'Copy it into the project, or run meow in a folder above both.' };
     }
-    if (reader.kindOf(found.path) === 'folder' || others.languageAt(found.path) === 'raymond')
-      return { kind: 'raymond', source: readWorkflow(reader, found.path) };
-    return others.enter(found.path, found.workflow, 'returns');
+    if (reader.kindOf(path) === 'folder' || others.languageAt(path) === 'raymond')
+      return { kind: 'raymond', source: readWorkflow(reader, path, found.state) };
+    return others.enter(path, workflow, 'returns');
   };
-}
-
-/** The project; for workflows outside of it, the folder that contains them. */
-function rootFor(reader: SourceReader, first: string): string {
-  const { project } = reader.folders;
-  return isWithin(project, first) ? project : reader.folderOf(first);
 }
 
 function readFolder(reader: SourceReader, folder: string, start: string | null): RaymondSource {
   const real = reader.realPath(folder);
-  const files = reader.files(folder).map(
-    (file): RaymondFile => ({
-      name: file.name,
-      file: reader.shown(file.path),
-      text: textOf(file),
-      isExecutable: file.isExecutable,
-      path: file.path,
-      leadsOut: !isWithin(real, reader.realPath(file.path)),
-    }),
-  );
+  const files = reader.files(folder).map((each) => {
+    const { name, path, isExecutable } = each;
+    // Files that cannot belong to a workflow are not read: they may be large or private.
+    const isRead = (isExecutable || /\.(?:md|sh|yaml)$/i.test(name)) && each.bytes <= TEXT_BYTES_MAX;
+    const text = isRead ? each.text() : null;
+    return {
+      name,
+      file: reader.shown(path),
+      text,
+      isExecutable,
+      path,
+      leadsOut: !isWithin(real, reader.realPath(path)),
+    };
+  });
   return { kind: 'folder', key: real, name: reader.shown(folder), files, start };
 }
 
 /** Limit on the size of a prompt. */
 const TEXT_BYTES_MAX = 10_000_000;
-
-/** Null if it is not text. Files that cannot belong to a workflow are not read: they may be large or private. */
-function textOf(file: FolderFile): string | null {
-  const { name, isExecutable, bytes } = file;
-  return (isExecutable || /\.(?:md|sh|yaml)$/i.test(name)) && bytes <= TEXT_BYTES_MAX ? file.text() : null;
-}
-
-function isPrompt(path: string): boolean {
-  return /\.md$/i.test(path);
-}
 
 function isYaml(path: string): boolean {
   return /\.ya?ml$/i.test(path);
@@ -119,5 +123,5 @@ function isYaml(path: string): boolean {
 function isStates(reader: SourceReader, path: string): boolean {
   if (!isYaml(path)) return false;
   const text = reader.text(path);
-  return /^states\s*:/m.test(text) && !/^["']?workflow_id["']?\s*:/m.test(text);
+  return hasRootKey(text, 'states') && !hasRootKey(text, 'workflow_id');
 }

@@ -1,22 +1,14 @@
 // Links a workflow with those that its texts and policies refer to, and theirs. Each is opened once.
 
 import type { Place } from '../../base/source.ts';
-import { TAG_RULES } from '../../ir/machine.ts';
 import { WORKFLOW_DEPTH_MAX } from '../../ir/answer-transitions.ts';
-import type { Report } from '../report.ts';
+import { TAG_RULES } from '../../ir/machine.ts';
+import { baseName } from '../language.ts';
 import { openFolder } from './folder.ts';
-import type { TakenIds } from './names.ts';
-import { freeId, stemOf } from './names.ts';
+import { findStart, freeId, stemOf, type TakenIds } from './names.ts';
 import { openSingle } from './single-file.ts';
 import type { FindWorkflow, RaymondSource } from './source.ts';
-import { findStart } from './start.ts';
-import type { OpenedWorkflow, StateSyntax, WorkflowSyntax } from './syntax.ts';
-
-export interface Linked {
-  /** The requested workflow comes first. */
-  readonly workflows: readonly LinkedWorkflow[];
-  readonly reports: readonly Report[];
-}
+import type { StateSyntax, WorkflowSyntax } from './syntax.ts';
 
 export interface LinkedWorkflow extends WorkflowSyntax {
   /** Name of its machine in the Program. */
@@ -25,34 +17,39 @@ export interface LinkedWorkflow extends WorkflowSyntax {
   readonly prefix: string;
   /** Blocks of other workflows, by path as written. */
   readonly otherWorkflows: ReadonlyMap<string, string>;
+  /** Keys of other workflows of this language, by path as written. */
+  readonly otherKeys: ReadonlyMap<string, string>;
   /** Paths that were not found, and why. */
-  readonly unknownPaths: ReadonlyMap<string, { readonly message: string; readonly hint: string }>;
+  readonly unknownPaths: ReadonlyMap<string, Problem>;
 }
+
+type Problem = Readonly<{ message: string; hint: string }>;
 
 const FIRST = 'main';
 
-/** `idPrefix`: prefix of the ids of the first workflow. */
-export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: TakenIds, idPrefix: string): Linked {
+/** The requested workflow comes first. `idPrefix`: prefix of its ids. */
+export function linkWorkflows(
+  source: RaymondSource,
+  find: FindWorkflow,
+  taken: TakenIds,
+  idPrefix: string,
+): readonly LinkedWorkflow[] {
   const machines: TakenIds = new Set([FIRST, idPrefix.replace(/-$/, '')]);
-  const opened = new Map<string, OpenedWorkflow>();
-  const reports: Report[] = [];
-  const linked: LinkedWorkflow[] = [];
-  const open: Waiting[] = [];
-  const enter = (one: RaymondSource, machine: string, prefix: string, depth: number): WorkflowSyntax => {
-    const known = opened.get(one.key);
-    if (known !== undefined) return known.workflow;
-    const now = one.kind === 'folder' ? openFolder(one, prefix, taken) : openSingle(one, prefix, taken);
+  const opened = new Map<string, Opened>();
+  const open = (one: RaymondSource, depth: number, machine: string, prefix = `${machine}-`): Opened => {
+    const workflow = one.kind === 'folder' ? openFolder(one, prefix, taken) : openSingle(one, prefix, taken);
+    const now = { workflow, source: one, machine, prefix, depth };
     opened.set(one.key, now);
-    for (const report of now.reports) reports.push(report);
-    open.push({ source: one, workflow: now.workflow, machine, prefix, depth });
-    return now.workflow;
+    return now;
   };
-  enter(source, FIRST, idPrefix, 0);
-  for (let next = open.shift(); next !== undefined; next = open.shift()) {
-    const { source: from, workflow, machine, prefix, depth } = next;
+  open(source, 0, FIRST, idPrefix);
+  const linked: LinkedWorkflow[] = [];
+  // The loop also visits what it adds.
+  for (const { source: from, workflow, machine, prefix, depth } of opened.values()) {
     const otherWorkflows = new Map<string, string>();
-    const unknownPaths = new Map<string, { readonly message: string; readonly hint: string }>();
-    for (const path of pathsIn(workflow)) {
+    const otherKeys = new Map<string, string>();
+    const unknownPaths = new Map<string, Problem>();
+    for (const path of new Set(pathsIn(workflow).map((each) => each.path))) {
       const found = find(from, path);
       if (found === null) unknownPaths.set(path, { message: `there is no workflow ${path}`, hint: PATH_HINT });
       else if (found.kind === 'refused') unknownPaths.set(path, found);
@@ -61,24 +58,25 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
         const message = `${path} would be entered through more than ${String(WORKFLOW_DEPTH_MAX)} workflows`;
         unknownPaths.set(path, { message, hint: 'Enter it from a workflow that is nearer to the first.' });
       } else {
-        const isKnown = opened.has(found.source.key);
-        const named = isKnown ? '' : freeId(lastPart(found.source.name), machines);
-        const other = enter(found.source, named, `${named}-`, depth + 1);
+        const { key, name, start: wanted } = found.source;
+        otherKeys.set(path, key);
+        // `flows/research` and `flows/research.yaml` are `research`.
+        const known = opened.get(key) ?? open(found.source, depth + 1, freeId(stemOf(baseName(name)), machines));
+        const { report, states, names } = known.workflow;
         // A workflow reached by two paths may start at two states. One without states has been reported.
-        const start =
-          other.states.size === 0 ? null : findStart(other.report, found.source.start, other.states, other.names);
+        const start = states.size === 0 ? null : findStart(report, wanted, states, names);
         if (start !== null) otherWorkflows.set(path, start.id);
         else unknownPaths.set(path, { message: `${path} has no state to begin with`, hint: 'See what is said of it.' });
       }
     }
-    linked.push({ ...workflow, machine, prefix, otherWorkflows, unknownPaths });
+    linked.push({ ...workflow, machine, prefix, otherWorkflows, otherKeys, unknownPaths });
   }
-  return { workflows: linked, reports };
+  return linked;
 }
 
-interface Waiting {
-  readonly source: RaymondSource;
+interface Opened {
   readonly workflow: WorkflowSyntax;
+  readonly source: RaymondSource;
   readonly machine: string;
   readonly prefix: string;
   readonly depth: number;
@@ -86,33 +84,21 @@ interface Waiting {
 
 const PATH_HINT = 'Paths are seen from the folder of the workflow that they stand in: ../research.';
 
-function pathsIn({ states }: WorkflowSyntax): ReadonlySet<string> {
-  const paths = new Set<string>();
-  for (const { mentionedTags, policy } of states.values()) {
-    for (const { target } of mentionedTags) if (target?.kind === 'workflow') paths.add(target.path);
-    for (const { tag, target } of policy?.allowed ?? []) {
-      if (TAG_RULES[tag].target === 'workflow' && target !== null) paths.add(target);
-    }
-  }
-  return paths;
+interface PlacedPath {
+  readonly path: string;
+  readonly state: StateSyntax;
+  readonly place: Place;
+  readonly isPolicy: boolean;
 }
 
-/** `flows/research` and `flows/research.yaml` are `research`. */
-function lastPart(name: string): string {
-  return stemOf(name.replace(/\/+$/, '').replace(/^.*\//, ''));
-}
-
-/** Positions of a path, for messages about it. */
-export function placesOfPath(
-  { states }: WorkflowSyntax,
-  path: string,
-): readonly { readonly state: StateSyntax; readonly place: Place; readonly isPolicy: boolean }[] {
+/** Paths of other workflows in texts and policies. */
+export function pathsIn({ states }: WorkflowSyntax): readonly PlacedPath[] {
   return [...states.values()].flatMap((state) => [
     ...state.mentionedTags.flatMap(({ target, place }) =>
-      target?.kind === 'workflow' && target.path === path ? [{ state, place, isPolicy: false }] : [],
+      target?.kind === 'workflow' ? [{ path: target.path, state, place, isPolicy: false }] : [],
     ),
     ...(state.policy?.allowed ?? []).flatMap(({ tag, target, place }) =>
-      TAG_RULES[tag].target === 'workflow' && target === path ? [{ state, place, isPolicy: true }] : [],
+      TAG_RULES[tag].target === 'workflow' && target !== null ? [{ path: target, state, place, isPolicy: true }] : [],
     ),
   ]);
 }

@@ -2,33 +2,24 @@
 // contains the transition. Values that a lane keeps are parameters of each block, with defaults.
 
 import type { Json } from '../../base/json.ts';
-import type { Transition, Target } from '../../ir/transition.ts';
-import { targetOf } from '../../ir/transition.ts';
-import type { AllowedTransition, AskBlocks, Machine, TransitionPolicy } from '../../ir/machine.ts';
-import type { Block, Parameter, Step } from '../../ir/program.ts';
-import { NO_RETRY } from '../../ir/program.ts';
 import { LANE_VARIABLES } from '../../ir/answer-transitions.ts';
-import type { Text, ValueTemplate } from '../../ir/text.ts';
-import type { Exit } from './exits.ts';
-import { exitsOf } from './exits.ts';
+import { type AskBlocks, type Machine, TAG_RULES, type TransitionPolicy } from '../../ir/machine.ts';
+import { type Block, NO_RETRY, type Parameter, type Program, type Step } from '../../ir/program.ts';
+import type { Text } from '../../ir/text.ts';
+import { targetOf, type Transition } from '../../ir/transition.ts';
+import type { AdapterKnowledge } from '../adapter-catalog.ts';
+import { type Exit, exitsOf } from './exits.ts';
 import type { LinkedWorkflow } from './link.ts';
-import type { TakenIds } from './names.ts';
-import { freeId } from './names.ts';
-import { lowerText, builtInName } from './placeholders.ts';
-import type { Settings } from './settings.ts';
-import { NO_SETTINGS, overriding } from './settings.ts';
-import type { AllowedSyntax, StateSyntax } from './syntax.ts';
+import { freeId, type TakenIds } from './names.ts';
+import { builtInName, lowerText } from './placeholders.ts';
+import { NO_SETTINGS, overriding, type Settings } from './settings.ts';
+import { isFork, type StateSyntax } from './syntax.ts';
 
-export interface AdapterChoice {
-  /** Overrides every choice of workflows and tags; null does not. */
-  readonly forced: string | null;
-  /** Used if they name none. */
-  readonly fallback: string;
-}
+/** `forced` overrides every choice of workflows and tags; `fallback` is used if they name none. */
+type AdapterChoice = Pick<AdapterKnowledge, 'forced' | 'fallback'>;
 
-export interface Lowered {
+interface Lowered extends Pick<Program, 'steerings'> {
   readonly machine: Machine;
-  readonly steerings: Readonly<Record<string, TransitionPolicy>>;
   readonly blocks: readonly Block[];
 }
 
@@ -54,14 +45,7 @@ export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice,
   return {
     machine,
     steerings: Object.fromEntries(states.map((state) => [state.id, steeringOf(workflow, state)])),
-    blocks: [
-      ...states.map((state) => lowerState(workflow, state, settled)),
-      ...askBlocks(
-        asks,
-        states.map(({ id }) => id),
-        settled,
-      ),
-    ],
+    blocks: [...states.map((state) => lowerState(workflow, state, settled)), ...askBlocks(asks, states, settled)],
   };
 }
 
@@ -69,30 +53,17 @@ function steeringOf({ machine }: LinkedWorkflow, { body, policy }: StateSyntax):
   return {
     machine,
     speaker: body.kind === 'script' ? 'script' : 'agent',
-    allowed: policy === null ? null : policy.allowed.map(withoutPlace),
+    allowed: policy?.allowed.map(({ place: _place, ...allowed }) => allowed) ?? null,
     forced: policy?.forced ?? false,
   };
 }
 
-function withoutPlace({
-  tag,
-  target,
-  return: back,
-  next,
-  payload,
-  input,
-  timeout,
-  timeoutNext,
-}: AllowedSyntax): AllowedTransition {
-  return { tag, target, return: back, next, payload, input, timeout, timeoutNext };
-}
-
 function lowerState(workflow: LinkedWorkflow, state: StateSyntax, adapters: AdapterChoice): Block {
   const settings = overriding(state.settings, workflow.settings);
-  const { id, visits } = state;
+  const { visits } = state;
   const instead = visits === null ? undefined : workflow.states.get(visits.instead)?.id;
   return {
-    name: id,
+    name: state.id,
     parameters: parametersOf(settings, adapters),
     steps: [lowerStep(workflow, state, settings, adapters)],
     naming: 'visit-first',
@@ -102,7 +73,7 @@ function lowerState(workflow: LinkedWorkflow, state: StateSyntax, adapters: Adap
 
 function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Settings, adapters: AdapterChoice): Step {
   const { id, stem, body } = state;
-  const { timeoutMs, idleMs, retries } = settings;
+  const { totalMs, idleMs, retries } = settings;
   const shared = {
     id,
     needs: [],
@@ -110,7 +81,7 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
     unrouted: 'fail',
     onError: { kind: 'fail' },
     retry: NO_RETRY,
-    timeout: timeoutMs === null || timeoutMs === 0 ? null : `${String(timeoutMs)}ms`,
+    timeout: totalMs === null || totalMs === 0 ? null : `${String(totalMs)}ms`,
     agent: null,
   } as const;
   if (body.kind === 'script') {
@@ -118,11 +89,13 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
       kind: 'command',
       script: body.command,
       cwd: hole(LANE_VARIABLES.cwd),
-      env: ENVIRONMENT,
+      env: scriptEnvironment(),
       captures: [],
       verdict: 'success',
       errors: [],
       steering: id,
+      // Scripts may wait silently, unless the workflow says how long.
+      ...(idleMs === null || idleMs === 0 ? {} : { idleMs }),
     } as const;
     return { ...shared, executor: 'script', act: { kind: 'effect', effect }, repromptsMax: 0 };
   }
@@ -140,13 +113,19 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
 }
 
 /** Environment of a script, besides the attributes of forks. */
-const ENVIRONMENT: Readonly<Record<string, Text>> = {
-  MEOW_AGENT: hole(builtInName('agent_id')),
-  RAYMOND_AGENT_ID: hole(builtInName('agent_id')),
-  RAYMOND_WORKFLOW_ID: hole(builtInName('workflow_id')),
-  RAYMOND_INPUT: hole(LANE_VARIABLES.input),
-  RAYMOND_RESULT: hole(LANE_VARIABLES.input),
-};
+function scriptEnvironment(): Readonly<Record<string, Text>> {
+  const agent = hole(builtInName('agent_id'));
+  const input = hole(LANE_VARIABLES.input);
+  const workflow = hole(builtInName('workflow_id'));
+  return {
+    MEOW_AGENT: agent,
+    RAYMOND_AGENT_ID: agent,
+    RAYMOND_WORKFLOW_ID: workflow,
+    RAYMOND_TASK_FOLDER: hole(builtInName('task_folder')),
+    RAYMOND_INPUT: input,
+    RAYMOND_RESULT: input,
+  };
+}
 
 /** An empty model or effort means the adapter's default; an empty folder means that of the run. */
 function parametersOf({ adapter, model, effort }: Settings, { forced, fallback }: AdapterChoice): readonly Parameter[] {
@@ -167,96 +146,68 @@ function parameter(name: string, value: Json): Parameter {
 /** Likely next states, for views only: answers contain their own transitions. */
 function routesOf(workflow: LinkedWorkflow, state: StateSyntax): Step['routes'] {
   const { edges } = exitsOf(workflow, state);
-  const follows = edges.flatMap((edge): readonly (readonly [string, Transition])[] => {
-    const follow = probableFollow(edge);
-    const after =
-      edge.to === null || edge.next === null ? null : probableFollow({ ...edge, tag: 'goto', to: edge.next });
-    return [
-      ...(follow === null ? [] : [[edge.label, follow] as const]),
-      ...(after === null ? [] : [[`next after ${edge.label}`, after] as const]),
-    ];
-  });
-  return Object.fromEntries(follows);
+  const transitions = edges.flatMap((edge) => [
+    [edge.label, probableTransition(edge)] as const,
+    [`next after ${edge.label}`, edge.to === null || edge.next === null ? null : goto(edge.next, 'resume')] as const,
+  ]);
+  return Object.fromEntries(transitions.flatMap(([label, found]) => (found === null ? [] : [[label, found]])));
 }
 
-function probableFollow({ tag, to, back, next }: Exit): Transition | null {
+function probableTransition({ tag, to, back, next }: Exit): Transition | null {
   const onwards = to ?? next;
   if (tag === 'result' || onwards === null) return null;
-  const target = targetOf(onwards);
-  switch (tag) {
-    case 'goto':
-    case 'reset':
-    case 'reset-workflow':
-    case 'ask':
-      return {
-        kind: 'goto',
-        target,
-        session: tag === 'goto' || tag === 'ask' ? 'resume' : 'fresh',
-        dropCallers: false,
-      };
-    case 'call':
-    case 'call-workflow':
-    case 'function':
-    case 'function-workflow': {
-      const session = tag === 'call' || tag === 'call-workflow' ? 'fork' : 'fresh';
-      return back === null ? null : { kind: 'call', target, returnTo: targetOf(back), session };
-    }
-    case 'fork':
-    case 'fork-workflow':
-      return { kind: 'fork', target, name: '' };
-  }
+  if (isFork(tag)) return { kind: 'fork', target: targetOf(onwards), name: '' };
+  const { session, requiredAttribute } = TAG_RULES[tag];
+  if (requiredAttribute !== 'return') return goto(onwards, session === 'resume' ? 'resume' : 'fresh');
+  if (back === null) return null;
+  const [target, returnTo] = [targetOf(onwards), targetOf(back)];
+  return { kind: 'call', target, returnTo, session: session === 'fork' ? 'fork' : 'fresh' };
+}
+
+function goto(block: string, session: 'resume' | 'fresh'): Transition {
+  return { kind: 'goto', target: targetOf(block), session, dropCallers: false };
 }
 
 /** A gate whose answer is the input of the next state. */
-function askBlocks(asks: AskBlocks, states: readonly string[], adapters: AdapterChoice): readonly Block[] {
+function askBlocks(asks: AskBlocks, states: readonly StateSyntax[], adapters: AdapterChoice): readonly Block[] {
   const id = asks.open;
-  const names = Object.fromEntries(states.map((state) => [state, state]));
+  const names = Object.fromEntries(states.map((state) => [state.id, state.id]));
   const onwards = (name: string, input: Text): Transition => {
-    const carried = [LANE_VARIABLES.cwd, LANE_VARIABLES.adapter, LANE_VARIABLES.depth].map(
-      (each) => [each, whole(each)] as const,
-    );
+    const { cwd, adapter, depth, input: given } = LANE_VARIABLES;
     const variables = {
-      ...Object.fromEntries(carried),
-      [LANE_VARIABLES.input]: { kind: 'text', text: input } as const,
-    };
-    const target: Target = { block: hole(name), names, variables };
-    return { kind: 'goto', target, session: 'resume', dropCallers: false };
+      [cwd]: { kind: 'text', text: hole(cwd) },
+      [adapter]: { kind: 'text', text: hole(adapter) },
+      [depth]: { kind: 'text', text: hole(depth) },
+      [given]: { kind: 'text', text: input },
+      ask_id: { kind: 'text', text: hole(builtInName('step_id')) },
+    } as const;
+    return { kind: 'goto', target: { block: hole(name), names, variables }, session: 'resume', dropCallers: false };
   };
   const output = (name: string): Text => ({ parts: [{ path: [id, 'outputs', name], quote: [] }] });
   const answered = {
     approved: onwards(LANE_VARIABLES.next, output('answer')),
     rejected: onwards(LANE_VARIABLES.next, output('reason')),
   };
-  const block = (name: string, timeout: Text | null, routes: Step['routes']): Block => ({
-    name,
-    parameters: parametersOf(NO_SETTINGS, adapters),
-    steps: [
-      {
-        id,
-        executor: 'ask',
-        needs: [],
-        act: {
-          kind: 'effect',
-          effect: {
-            kind: 'gate',
-            gate: hole('step_id'),
-            prompt: hole(LANE_VARIABLES.question),
-            blocks: true,
-            approvers: null,
-          },
-        },
-        routes,
-        unrouted: 'fail',
-        onError: { kind: 'fail' },
-        retry: NO_RETRY,
-        repromptsMax: 0,
-        timeout,
-        agent: null,
-      },
-    ],
-    naming: 'visit-first',
-    visits: null,
-  });
+  const prompt = hole(LANE_VARIABLES.question);
+  const moreApprovers = hole(LANE_VARIABLES.approvers);
+  const effect = { kind: 'gate', gate: hole('step_id'), prompt, blocks: true, approvers: null, moreApprovers } as const;
+  const block = (name: string, timeout: Text | null, routes: Step['routes']): Block => {
+    const step: Step = {
+      id,
+      executor: 'ask',
+      needs: [],
+      act: { kind: 'effect', effect },
+      routes,
+      unrouted: 'fail',
+      onError: { kind: 'fail' },
+      retry: NO_RETRY,
+      repromptsMax: 0,
+      timeout,
+      agent: null,
+    };
+    const parameters = [...parametersOf(NO_SETTINGS, adapters), parameter(LANE_VARIABLES.approvers, '')];
+    return { name, parameters, steps: [step], naming: 'visit-first', visits: null };
+  };
   return [
     block(asks.open, null, answered),
     block(asks.timed, hole(LANE_VARIABLES.timeout), answered),
@@ -266,8 +217,4 @@ function askBlocks(asks: AskBlocks, states: readonly string[], adapters: Adapter
 
 function hole(name: string): Text {
   return { parts: [{ path: [name], quote: [] }] };
-}
-
-function whole(name: string): ValueTemplate {
-  return { kind: 'text', text: hole(name) };
 }

@@ -1,6 +1,9 @@
-// Names of states: full names like file names, short names without extension, and step ids.
+// Names of states: full names like file names, short names without extension, and step ids; and the first state.
 
-import type { StateNames } from './syntax.ts';
+import { findState } from '../../ir/machine.ts';
+import { listed, type Report, suggest } from '../report.ts';
+import type { YamlScalar } from '../yaml-tree.ts';
+import { type StateNames, type StateSyntax, WHOLE } from './syntax.ts';
 
 /** Ids already used in a Program. */
 export type TakenIds = Set<string>;
@@ -33,6 +36,20 @@ export function nameStates(
   return { states: Object.fromEntries(states), spellings: Object.fromEntries(spellings) };
 }
 
+/** For the name of a state that does not exist. */
+export function statesHint({ states }: StateNames, wanted: string): string {
+  const known = Object.keys(states);
+  return suggest(wanted, known, `States are ${listed(known)}.`);
+}
+
+/** The full name of a state; null after an error was reported. */
+export function stateNamed(report: Report, names: StateNames, { text, place }: YamlScalar): string | null {
+  const found = findState(names, text);
+  if (found.ok) return found.value.name;
+  report.error('missing-target', place, found.error, statesHint(names, text.trim()));
+  return null;
+}
+
 /** Made of valid id characters, and unique. */
 export function freeId(wanted: string, taken: TakenIds): string {
   const plain = wanted.replaceAll(/[^A-Za-z0-9_-]/g, '_') || '_';
@@ -40,4 +57,34 @@ export function freeId(wanted: string, taken: TakenIds): string {
   for (let n = 2; taken.has(id); n++) id = `${plain}_${String(n)}`;
   taken.add(id);
   return id;
+}
+
+const START = /^(?:1_)?START$/;
+
+/** The requested state, else START. Null is reported. */
+export function findStart(
+  report: Report,
+  wanted: string | null,
+  states: ReadonlyMap<string, StateSyntax>,
+  names: StateNames,
+): StateSyntax | null {
+  if (wanted !== null) {
+    const found = findState(names, wanted);
+    const state = found.ok ? states.get(found.value.name) : undefined;
+    if (state !== undefined) return state;
+    const hint = `States are ${listed(states.keys())}.`;
+    report.error('no-start', WHOLE, found.ok ? `${wanted} is not a state` : found.error, hint);
+    return null;
+  }
+  const [first, second] = [...states.values()].filter(({ stem }) => START.test(stem));
+  if (first === undefined) {
+    const hint =
+      'Call the state that it begins with 1_START.md or START.md, or name the file: meow run FOLDER/FILE.md.';
+    report.error('no-start', WHOLE, 'the workflow has no state to begin with', hint);
+    return null;
+  }
+  if (second === undefined) return first;
+  const message = `the workflow may begin with ${first.name} or ${second.name}`;
+  second.report.error('two-starts', second.place, message, 'Rename one of the two, or name the file that is meant.');
+  return null;
 }

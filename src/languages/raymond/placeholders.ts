@@ -17,6 +17,8 @@ export const BUILT_IN: readonly string[] = [
   'result',
   'workflow_id',
   'agent_id',
+  'task_folder',
+  'ask_id',
   'state',
   'visit',
   'step_id',
@@ -25,11 +27,17 @@ export const BUILT_IN: readonly string[] = [
   'time',
 ];
 
-/** The identity of an agent, which no variable may replace. */
-const IDENTITY = new Set(['workflow_id', 'agent_id', 'visit', 'step_id']);
+/** The identity of an agent, which no variable may replace, by the names of the kernel. */
+const IDENTITY: ReadonlyMap<string, string> = new Map([
+  ['workflow_id', '@workflow_id'],
+  ['agent_id', '@agent_id'],
+  ['task_folder', '@lane_folder'],
+  ['visit', '@visit'],
+  ['step_id', '@step_id'],
+]);
 
 export function builtInName(name: string): string {
-  return IDENTITY.has(name) ? `@${name}` : name;
+  return IDENTITY.get(name) ?? name;
 }
 
 const BRACES = /\{\{\{\{|\{\{[ \t]*([\w-]+(?:\.[\w-]+)*)[ \t]*\}\}/g;

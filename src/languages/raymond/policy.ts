@@ -2,17 +2,15 @@
 // `allowed_transitions`. If both are present, a transition must satisfy both; the result is one list.
 
 import type { Place } from '../../base/source.ts';
-import { findState, implicitTransition, plainPath, TAG_RULES } from '../../ir/machine.ts';
-import type { TransitionTag } from '../../ir/tags.ts';
-import { asTransitionTag, TRANSITION_TAGS } from '../../ir/tags.ts';
-import type { Text } from '../../ir/text.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
+import { APPROVER_FORMS, isApprover } from '../../ir/approvers.ts';
+import { implicitTransition, plainPath, TAG_RULES } from '../../ir/machine.ts';
+import { asTransitionTag, TRANSITION_TAGS, type TransitionTag } from '../../ir/tags.ts';
+import { checkKeys, listed, type Report, suggest } from '../report.ts';
+import { booleanAt, durationAt, listAt, mapAt, textAt } from '../yaml-fields.ts';
+import { describeYaml, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
+import { stateNamed } from './names.ts';
 import { lowerText } from './placeholders.ts';
 import type { AllowedSyntax, Policy, StateNames } from './syntax.ts';
-import { booleanAt, checkKeys, durationAt, listAt, mapAt, textAt } from '../yaml-fields.ts';
-import type { YamlMap, YamlValue } from '../yaml-tree.ts';
-import { describeYaml } from '../yaml-tree.ts';
 
 export const POLICY_KEYS = ['allowed_tags', 'allowed_targets', 'allowed_transitions', 'force_implicit'] as const;
 
@@ -27,9 +25,9 @@ interface Reading {
 export function readPolicy(given: Reading, map: YamlMap): Policy | null {
   const { report, hasErrors } = withErrorFlag(given.report);
   const reading: Reading = { ...given, report };
-  const forms = [readTagsAndTargets(reading, map), readTransitions(reading, map)].filter((form) => form !== null);
+  const forms = [readTagsAndTargets(reading, map), readTransitions(reading, map)];
   const forced = booleanAt(report, map, 'force_implicit') ?? false;
-  const [first, second] = forms;
+  const [first, second] = forms.filter((form) => form !== null);
   const place = POLICY_KEYS.map((key) => map.entries.get(key)?.keyPlace).find((found) => found !== undefined);
   if (first === undefined || place === undefined) {
     if (forced) refuseForced(report, map);
@@ -62,12 +60,8 @@ function withErrorFlag(report: Report): { readonly report: Report; readonly hasE
 function refuseForced(report: Report, map: YamlMap): void {
   const place = map.entries.get('force_implicit')?.keyPlace ?? map.place;
   const message = '"force_implicit" needs a policy with a single transition that leaves nothing open';
-  report.error(
-    'nothing-to-force',
-    place,
-    message,
-    'For example allowed_transitions: [{ tag: goto, target: NEXT.md }].',
-  );
+  const hint = 'For example allowed_transitions: [{ tag: goto, target: NEXT.md }].';
+  report.error('nothing-to-force', place, message, hint);
 }
 
 /** `allowed_tags: [goto, result]`, and `allowed_targets: { goto: [A.md], call: [{ child: B.md, return: C.md }] }`. */
@@ -80,16 +74,17 @@ function readTagsAndTargets(reading: Reading, map: YamlMap): readonly AllowedSyn
   if (list !== null && list.items.length === 0) {
     report.error('empty-policy', list.place, '"allowed_tags" allows nothing', 'Name a tag, or leave it out.');
   }
-  const held = new Map<TransitionTag, readonly AllowedSyntax[]>();
+  const withTargets = new Map<TransitionTag, readonly AllowedSyntax[]>();
   for (const { key, keyPlace, value } of targets?.entries.values() ?? []) {
     const tag = readTag(report, { kind: 'string', place: keyPlace, text: key });
     if (tag === null) continue;
-    if (named !== null && !named.some((each) => each.tag === tag.tag)) {
+    const isNamed = named?.some((each) => each.tag === tag.tag);
+    if (isNamed === false) {
       const message = `"allowed_targets" speaks of ${key}, and "allowed_tags" does not allow it`;
       report.warning('contradicting-policy', keyPlace, message, 'Add it to allowed_tags, or remove it here.');
     }
     const items = value.kind === 'list' ? value.items : [value];
-    if (items.length === 0 && named?.some((each) => each.tag === tag.tag) === true) {
+    if (items.length === 0 && isNamed === true) {
       const message = `"allowed_tags" allows ${key}, and "allowed_targets" leaves it no target`;
       const hint =
         TAG_RULES[tag.tag].target === 'back'
@@ -97,14 +92,12 @@ function readTagsAndTargets(reading: Reading, map: YamlMap): readonly AllowedSyn
           : `Name a target, or take ${key} out of allowed_tags.`;
       report.error('empty-policy', value.place, message, hint);
     }
-    held.set(
-      tag.tag,
-      items.flatMap((item) => readTarget(reading, tag.tag, item) ?? []),
-    );
+    const allowed = items.flatMap((item) => readTarget(reading, tag.tag, item) ?? []);
+    withTargets.set(tag.tag, allowed);
   }
   const place = list?.place ?? targets?.place ?? map.place;
   const all = named ?? TRANSITION_TAGS.map((tag) => ({ tag, place }));
-  return all.flatMap(({ tag, place: where }) => held.get(tag) ?? [anyOf(tag, where)]);
+  return all.flatMap(({ tag, place: where }) => withTargets.get(tag) ?? [{ tag, place: where, ...ANY }]);
 }
 
 function readTag(report: Report, value: YamlValue): { readonly tag: TransitionTag; readonly place: Place } | null {
@@ -127,7 +120,7 @@ function readTarget(reading: Reading, tag: TransitionTag, value: YamlValue): All
     report.error('invalid-value', value.place, `${tag} has no targets`, byNameAlone(tag));
     return null;
   }
-  if (value.kind === 'string') return { ...anyOf(tag, value.place), target: targetName(reading, tag, value) };
+  if (value.kind === 'string') return { tag, place: value.place, ...ANY, target: targetName(reading, tag, value) };
   if (value.kind !== 'map') {
     const message = `a target must be a name or a map, got ${describeYaml(value)}`;
     report.error('wrong-type', value.place, message, 'For example NEXT.md, or { child: A.md, return: B.md }.');
@@ -141,7 +134,7 @@ function byNameAlone(tag: TransitionTag): string {
   return `Allow it by its name alone: allowed_tags: [${tag}].`;
 }
 
-const TRANSITION_KEYS = ['tag', 'target', 'return', 'next', 'payload', 'input', 'timeout', 'timeout_next'];
+const TRANSITION_KEYS = ['tag', 'target', 'return', 'next', 'payload', 'input', 'timeout', 'timeout_next', 'approver'];
 
 /** `allowed_transitions: [{ tag: goto, target: A.md }, { tag: result }]`. */
 function readTransitions(reading: Reading, map: YamlMap): readonly AllowedSyntax[] | null {
@@ -153,22 +146,17 @@ function readTransitions(reading: Reading, map: YamlMap): readonly AllowedSyntax
     report.warning('empty-policy', list.place, '"allowed_transitions" is empty, and allows everything', hint);
     return null;
   }
-  return list.items.flatMap((item): readonly AllowedSyntax[] => {
+  const example = 'For example { tag: goto, target: NEXT.md }.';
+  return list.items.flatMap((item) => {
     if (item.kind !== 'map') {
-      const message = `a transition must be a map, got ${describeYaml(item)}`;
-      report.error('wrong-type', item.place, message, 'For example { tag: goto, target: NEXT.md }.');
+      report.error('wrong-type', item.place, `a transition must be a map, got ${describeYaml(item)}`, example);
       return [];
     }
     checkKeys(report, item, TRANSITION_KEYS, 'a transition');
     const written = item.entries.get('tag')?.value;
-    if (written === undefined) {
-      const hint = 'For example { tag: goto, target: NEXT.md }.';
-      report.error('missing-key', item.place, 'the transition has no "tag"', hint);
-      return [];
-    }
-    const tag = readTag(report, written);
-    const parts = tag === null ? null : readParts(reading, tag.tag, item, ['target']);
-    return parts === null ? [] : [parts];
+    if (written === undefined) report.error('missing-key', item.place, 'the transition has no "tag"', example);
+    const tag = written === undefined ? null : readTag(report, written);
+    return tag === null ? [] : [readParts(reading, tag.tag, item, ['target'])];
   });
 }
 
@@ -178,16 +166,16 @@ function readParts(reading: Reading, tag: TransitionTag, map: YamlMap, targetKey
   const text = (key: string): string | null => textAt(report, map, key)?.text ?? null;
   const stateAt = (key: string, isMeant: boolean): string | null => {
     const value = isMeant ? textAt(report, map, key) : misplaced(report, tag, map, key);
-    return value === null ? null : stateName(reading, value.text, value.place);
+    return value === null ? null : stateName(reading, value);
   };
   const targets = targetKeys.flatMap(
     (key) => (leadsTo === 'back' ? misplaced(report, tag, map, key) : textAt(report, map, key)) ?? [],
   );
   const input = text('input');
-  const lowered: Text | null = input === null ? null : lowerText(input, stem);
   const isAsk = tag === 'ask';
   if (leadsTo !== 'back') misplaced(report, tag, map, 'payload');
-  if (!isAsk) misplaced(report, tag, map, 'timeout');
+  if (!isAsk) for (const key of ['timeout', 'approver']) misplaced(report, tag, map, key);
+  const approver = isAsk ? readApprover(report, map) : null;
   return {
     tag,
     place: map.place,
@@ -195,16 +183,26 @@ function readParts(reading: Reading, tag: TransitionTag, map: YamlMap, targetKey
     return: stateAt('return', wants === 'return'),
     next: stateAt('next', wants === 'next'),
     payload: leadsTo === 'back' ? text('payload') : null,
-    input: lowered,
+    input: input === null ? null : lowerText(input, stem),
     timeout: isAsk ? readTimeout(report, map) : null,
     timeoutNext: stateAt('timeout_next', isAsk),
+    ...(approver === null ? {} : { approver }),
   };
+}
+
+/** As written: an answer that names others is not allowed. */
+function readApprover(report: Report, map: YamlMap): string | null {
+  const approver = textAt(report, map, 'approver');
+  if (approver === null || approver.text.split(',').every(isApprover)) return approver?.text ?? null;
+  const hint = `Write ${APPROVER_FORMS}, with commas between: approver: ada, grace.`;
+  report.error('invalid-value', approver.place, '"approver" does not name who decides', hint);
+  return null;
 }
 
 /** As written: it is a default for the answer and is read like one. */
 function readTimeout(report: Report, map: YamlMap): string | null {
-  const isSaid = (key: string): boolean => (map.entries.get(key)?.value.kind ?? 'nothing') !== 'nothing';
-  if (isSaid('timeout_next') && !isSaid('timeout')) {
+  const isWritten = (key: string): boolean => (map.entries.get(key)?.value.kind ?? 'nothing') !== 'nothing';
+  if (isWritten('timeout_next') && !isWritten('timeout')) {
     const place = map.entries.get('timeout_next')?.keyPlace ?? map.place;
     const hint = 'Say after how long: timeout: 30m, 24h or 7d.';
     report.error('missing-key', place, '"timeout_next" has no "timeout" beside it', hint);
@@ -216,43 +214,22 @@ function readTimeout(report: Report, map: YamlMap): string | null {
 function misplaced(report: Report, tag: TransitionTag, map: YamlMap, key: string): null {
   const entry = map.entries.get(key);
   if (entry === undefined) return null;
-  const message = `${tag} has no "${key}"`;
-  report.warning('unused-key', entry.keyPlace, message, 'Remove it: it changes nothing.');
+  report.warning('unused-key', entry.keyPlace, `${tag} has no "${key}"`, 'Remove it: it changes nothing.');
   return null;
 }
 
-function targetName(
-  reading: Reading,
-  tag: TransitionTag,
-  value: { readonly text: string; readonly place: Place },
-): string {
-  if (TAG_RULES[tag].target === 'workflow') return plainPath(value.text.trim());
-  return stateName(reading, value.text, value.place);
+function targetName(reading: Reading, tag: TransitionTag, value: YamlScalar): string {
+  return TAG_RULES[tag].target === 'workflow' ? plainPath(value.text.trim()) : stateName(reading, value);
 }
 
-function stateName({ report, names }: Reading, written: string, place: Place): string {
-  const found = findState(names, written);
-  if (found.ok) return found.value.name;
-  const known = Object.keys(names.states);
-  const hint = suggest(written.trim(), known, `States are ${listed(known)}.`);
-  report.error('missing-target', place, found.error, hint);
-  return written.trim();
+function stateName({ report, names }: Reading, value: YamlScalar): string {
+  return stateNamed(report, names, value) ?? value.text.trim();
 }
 
-function anyOf(tag: TransitionTag, place: Place): AllowedSyntax {
-  const nothing = {
-    target: null,
-    return: null,
-    next: null,
-    payload: null,
-    input: null,
-    timeout: null,
-    timeoutNext: null,
-  };
-  return { tag, place, ...nothing };
-}
+const PARTS = ['target', 'return', 'next', 'payload', 'input', 'timeout', 'timeoutNext', 'approver'] as const;
 
-const PARTS = ['target', 'return', 'next', 'payload', 'input', 'timeout', 'timeoutNext'] as const;
+/** Fixes no part. */
+const ANY = { target: null, return: null, next: null, payload: null, input: null, timeout: null, timeoutNext: null };
 
 function satisfyingBoth(first: readonly AllowedSyntax[], second: readonly AllowedSyntax[]): readonly AllowedSyntax[] {
   const both = first.flatMap((one) => second.flatMap((other) => intersect(one, other) ?? []));
@@ -260,22 +237,16 @@ function satisfyingBoth(first: readonly AllowedSyntax[], second: readonly Allowe
   return [...seen.values()];
 }
 
+/** The parts that it fixes. */
+function given(allowed: AllowedSyntax): Partial<AllowedSyntax> {
+  return Object.fromEntries(PARTS.flatMap((part) => ((allowed[part] ?? null) === null ? [] : [[part, allowed[part]]])));
+}
+
 /** Null if nothing satisfies both. */
 function intersect(one: AllowedSyntax, other: AllowedSyntax): AllowedSyntax | null {
-  if (one.tag !== other.tag) return null;
-  const differs = PARTS.some(
-    (part) => one[part] !== null && other[part] !== null && JSON.stringify(one[part]) !== JSON.stringify(other[part]),
-  );
-  if (differs) return null;
-  return {
-    tag: one.tag,
-    place: one.place,
-    target: one.target ?? other.target,
-    return: one.return ?? other.return,
-    next: one.next ?? other.next,
-    payload: one.payload ?? other.payload,
-    input: one.input ?? other.input,
-    timeout: one.timeout ?? other.timeout,
-    timeoutNext: one.timeoutNext ?? other.timeoutNext,
-  };
+  const differs = PARTS.some((part) => {
+    const [a, b] = [one[part] ?? null, other[part] ?? null];
+    return a !== null && b !== null && JSON.stringify(a) !== JSON.stringify(b);
+  });
+  return one.tag !== other.tag || differs ? null : { ...one, ...given(other), ...given(one) };
 }

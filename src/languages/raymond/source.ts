@@ -1,5 +1,6 @@
 // Input of the language: the files of a folder, or one file with all states; and how other workflows are found.
 
+import { quote } from '../../ir/quote.ts';
 import type { Entered } from '../language.ts';
 
 export type RaymondSource = FolderSource | SingleSource;
@@ -45,3 +46,23 @@ export type Found = { readonly kind: 'raymond'; readonly source: RaymondSource }
 
 /** `from`: the referring workflow. Null if nothing is there. */
 export type FindWorkflow = (from: RaymondSource, path: string) => Found | null;
+
+// How scripts are run: with bash, or with sh if bash is missing.
+
+const BASH = '"$(command -v bash || echo sh)"';
+
+/** Runs in its own folder, so that it finds files next to it. With bash, unless it has a `#!` and is executable. */
+export function fileCommand({ name, text, path, isExecutable }: RaymondFile): string {
+  const runsItself = isExecutable && (!/\.sh$/i.test(name) || text === null || text.startsWith('#!'));
+  return runsItself ? `exec ${word(path)}` : `exec ${BASH} ${word(path)}`;
+}
+
+export function textCommand(script: string): string {
+  return `exec ${BASH} -c ${word(script)}`;
+}
+
+/** A shell cannot run text with a NUL byte. */
+function word(text: string): string {
+  const quoted = quote(text, [{ kind: 'quoted' }]);
+  return quoted.ok ? quoted.value : "''";
+}

@@ -1,68 +1,38 @@
 // Reads a state: its text, and the keys in front of it or beside it.
 
 import { own } from '../../base/json.ts';
-import type { Place } from '../../base/source.ts';
 import { findState, plainPath, TAG_RULES } from '../../ir/machine.ts';
 import { allTags } from '../../ir/tags.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
-import { checkKeys, countAt, textAt } from '../yaml-fields.ts';
-import type { YamlMap } from '../yaml-tree.ts';
-import { stemOf } from './names.ts';
+import { checkKeys } from '../report.ts';
+import { countAt, textAt } from '../yaml-fields.ts';
+import { stateNamed, stemOf } from './names.ts';
 import { POLICY_KEYS, readPolicy } from './policy.ts';
-import { NO_SETTINGS, readSettings, SETTINGS_KEYS } from './settings.ts';
-import type { Body, Named, PlaceOf, MentionedTag, StateNames, StateSyntax, Visits } from './syntax.ts';
+import { readSettings, SETTINGS_KEYS } from './settings.ts';
+import type { Body, MentionedTag, Named, StateNames, StateSyntax, Visits } from './syntax.ts';
 
 /** `reset` applies only to the first state; its reader handles it. */
-const STATE_KEYS: readonly string[] = [
-  ...SETTINGS_KEYS,
-  ...POLICY_KEYS,
-  'max_visits',
-  'then',
-  'reset',
-  'name',
-  'description',
-];
+const STATE_KEYS = [...SETTINGS_KEYS, ...POLICY_KEYS, 'max_visits', 'then', 'reset', 'name', 'description'];
 
-export interface StateText {
-  readonly name: string;
-  readonly report: Report;
-  readonly place: Place;
-  readonly body: Body;
-  /** Text that a script prints, as far as readable; null means its own text. */
-  readonly script: { readonly text: string; readonly placeOf: PlaceOf } | null;
-  /** Null if it has none. */
-  readonly keys: YamlMap | null;
-  /** Keys of its file format. */
-  readonly alsoKnown: readonly string[];
-}
+type StateText = Pick<StateSyntax, 'name' | 'report' | 'place' | 'body' | 'keys'>;
 
-export function readState(text: StateText, names: StateNames): StateSyntax {
-  const { name, report, place, body, script, keys, alsoKnown } = text;
-  if (keys !== null) checkKeys(report, keys, [...STATE_KEYS, ...alsoKnown], `the state ${name}`);
+/** `alsoKnown`: keys of its file format. */
+export function readState(written: StateText, names: StateNames, alsoKnown: readonly string[] = []): StateSyntax {
+  const { name, report, body, keys } = written;
+  checkKeys(report, keys, [...STATE_KEYS, ...alsoKnown], `the state ${name}`);
   const stem = stemOf(name);
-  const said =
-    body.kind === 'prompt'
-      ? tagsInText(body.text, names, body.placeOf)
-      : script === null
-        ? []
-        : tagsInScript(script.text, names, script.placeOf);
   return {
-    name,
+    ...written,
     stem,
     id: names.states[name] ?? name,
-    report,
-    place,
-    body,
-    settings: keys === null ? NO_SETTINGS : readSettings(report, keys),
-    visits: keys === null ? null : readVisits(report, keys, names, name),
-    policy: keys === null ? null : readPolicy({ report, names, stem }, keys),
-    mentionedTags: said,
+    settings: readSettings(report, keys),
+    visits: readVisits(written, names),
+    policy: readPolicy({ report, names, stem }, keys),
+    mentionedTags: tagsIn(body, names),
   };
 }
 
 /** `max_visits: 5` with `then: COMMIT.md`. */
-function readVisits(report: Report, keys: YamlMap, names: StateNames, state: string): Visits | null {
+function readVisits({ name, report, keys }: StateText, names: StateNames): Visits | null {
   const max = countAt(report, keys, 'max_visits', 1);
   const then = textAt(report, keys, 'then');
   const [counted, after] = [keys.entries.get('max_visits'), keys.entries.get('then')];
@@ -75,45 +45,29 @@ function readVisits(report: Report, keys: YamlMap, names: StateNames, state: str
     report.error('missing-key', after.keyPlace, '"then" has no "max_visits" beside it', hint);
   }
   if (max === null || then === null) return null;
-  const found = findState(names, then.text);
-  if (found.ok && found.value.name === state) {
+  const instead = stateNamed(report, names, then);
+  if (instead === name) {
     const hint = 'Name the next state after the last allowed visit.';
-    report.error('invalid-value', then.place, `"then" leads back to ${state} itself`, hint);
+    report.error('invalid-value', then.place, `"then" leads back to ${name} itself`, hint);
   }
-  if (found.ok) return { max, instead: found.value.name };
-  const known = Object.keys(names.states);
-  const hint = suggest(then.text.trim(), known, `States are ${listed(known)}.`);
-  report.error('missing-target', then.place, found.error, hint);
-  return null;
+  return instead === null ? null : { max, instead };
 }
 
-function tagsInText(text: string, names: StateNames, placeOf: PlaceOf): readonly MentionedTag[] {
-  return allTags(text).flatMap(({ name, attributes, content, from, to, error }): readonly MentionedTag[] => {
-    if (name === 'print') return [];
-    const { target: leadsTo } = TAG_RULES[name];
+function tagsIn({ kind, text, placeOf }: Body, names: StateNames): readonly MentionedTag[] {
+  // In a script, inner quotes are escaped, and names that begin with $ are computed at run time.
+  const unescaped = kind === 'script' ? text.replaceAll(/\\(["'])/g, ' $1') : text;
+  return allTags(unescaped).flatMap(({ name: tag, attributes, content, from, to, error }) => {
+    if (tag === 'print') return [];
+    const { target: leadsTo } = TAG_RULES[tag];
+    const target =
+      leadsTo === 'back' ? null : leadsTo === 'workflow' ? namedWorkflow(content) : namedState(names, content);
     const stateAt = (key: string): Named | null => {
       const written = own(attributes, key);
       return written === undefined ? null : namedState(names, written);
     };
-    return [
-      {
-        tag: name,
-        place: placeOf(from, to),
-        target:
-          leadsTo === 'back' ? null : leadsTo === 'workflow' ? namedWorkflow(content) : namedState(names, content),
-        return: stateAt('return'),
-        next: stateAt('next'),
-        timeoutNext: stateAt('timeout_next'),
-        attributes: Object.keys(attributes),
-        error,
-      },
-    ];
+    const states = { return: stateAt('return'), next: stateAt('next'), timeoutNext: stateAt('timeout_next') };
+    return [{ tag, place: placeOf(from, to), target, ...states, attributes: Object.keys(attributes), error }];
   });
-}
-
-/** In a script, inner quotes are escaped, and names that begin with $ are computed at run time. */
-function tagsInScript(text: string, names: StateNames, placeOf: PlaceOf): readonly MentionedTag[] {
-  return tagsInText(text.replaceAll(/\\(["'])/g, ' $1'), names, placeOf);
 }
 
 function namedState(names: StateNames, written: string): Named {

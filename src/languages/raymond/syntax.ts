@@ -4,16 +4,13 @@ import type { Place } from '../../base/source.ts';
 import type { AllowedTransition, Machine } from '../../ir/machine.ts';
 import type { TransitionTag } from '../../ir/tags.ts';
 import type { Report } from '../report.ts';
+import type { YamlMap } from '../yaml-tree.ts';
 import type { Settings } from './settings.ts';
-
-/** A workflow, and the reports of its files in order. */
-export interface OpenedWorkflow {
-  readonly workflow: WorkflowSyntax;
-  readonly reports: readonly Report[];
-}
 
 /** Position for errors of a whole file. */
 export const WHOLE: Place = { from: 0, to: 1 };
+
+export const NO_KEYS: YamlMap = { kind: 'map', place: WHOLE, entries: new Map() };
 
 export interface WorkflowSyntax {
   /** Identifies it. */
@@ -22,12 +19,16 @@ export interface WorkflowSyntax {
   readonly name: string;
   /** For problems of the whole workflow. */
   readonly report: Report;
+  /** Of all its files, in order. */
+  readonly reports: readonly Report[];
   /** By full name. */
   readonly states: ReadonlyMap<string, StateSyntax>;
   /** Null is reported. */
   readonly start: StateSyntax | null;
   readonly names: StateNames;
   readonly settings: Settings;
+  /** In dollars; null: unlimited. */
+  readonly budget: number | null;
   readonly keepsCallers: boolean;
 }
 
@@ -44,6 +45,8 @@ export interface StateSyntax {
   /** Its start. */
   readonly place: Place;
   readonly body: Body;
+  /** Its front matter, or the keys beside its text. */
+  readonly keys: YamlMap;
   readonly settings: Settings;
   readonly visits: Visits | null;
   /** Null if everything is allowed. */
@@ -52,19 +55,11 @@ export interface StateSyntax {
   readonly mentionedTags: readonly MentionedTag[];
 }
 
-export type Body = PromptBody | ScriptBody;
-
-export interface PromptBody {
-  readonly kind: 'prompt';
-  readonly text: string;
-  readonly placeOf: PlaceOf;
-}
-
-export interface ScriptBody {
-  readonly kind: 'script';
-  /** For a shell. */
-  readonly command: string;
-}
+/** `command`: for a shell. */
+export type Body = { readonly text: string; readonly placeOf: PlaceOf } & (
+  | { readonly kind: 'prompt' }
+  | { readonly kind: 'script'; readonly command: string }
+);
 
 /** Position of a part of a text in the source. */
 export type PlaceOf = (from: number, to: number) => Place;
@@ -81,8 +76,10 @@ export interface Policy {
   readonly forced: boolean;
 }
 
-export interface AllowedSyntax extends AllowedTransition {
-  readonly place: Place;
+export type AllowedSyntax = AllowedTransition & { readonly place: Place };
+
+export function isFork(tag: TransitionTag): boolean {
+  return tag === 'fork' || tag === 'fork-workflow';
 }
 
 /** A tag mentioned in a text. */

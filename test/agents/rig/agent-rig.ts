@@ -8,10 +8,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Result, RunObject } from '../../rig/rig.ts';
-import { isAlive, Live, MEOW, Rig, until } from '../../rig/rig.ts';
-import { ModelServer } from './model-server.ts';
-import type { Script } from './model-server.ts';
+import { isAlive, Live, MEOW, type Result, Rig, type RunObject, until } from '../../rig/rig.ts';
+import { ModelServer, type Script } from './model-server.ts';
 import type { ModelRequest } from './model-talk.ts';
 import { furnish } from './real-agents.ts';
 
@@ -53,8 +51,8 @@ export class AgentRig implements AsyncDisposable {
     this.rig.write(WORKFLOW, `[main]\n${steps.join('\n')}`);
   }
 
-  run(): Live {
-    return this.#start(...START);
+  run(...flags: readonly string[]): Live {
+    return this.#start(...START, ...flags);
   }
 
   /** A run whose engine is killed with -9 at a moment of kill-when.cjs. */

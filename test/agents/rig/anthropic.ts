@@ -1,6 +1,7 @@
 // Anthropic Messages, as far as Claude Code uses it: `POST /v1/messages`, streamed and not.
 
 import type { IncomingHttpHeaders } from 'node:http';
+
 import type { JsonMap } from '../../../src/base/json.ts';
 import { mapAt, mapsAt, textAt } from './json-parts.ts';
 import type { Call, ModelError, ModelRequest, Protocol, Reply, Said } from './model-talk.ts';

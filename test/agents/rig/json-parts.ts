@@ -1,7 +1,6 @@
 // Reading parts of JSON: a value of an unexpected kind counts as missing.
 
-import type { Json, JsonMap } from '../../../src/base/json.ts';
-import { isJsonMap } from '../../../src/base/json.ts';
+import { isJsonMap, type Json, type JsonMap } from '../../../src/base/json.ts';
 
 export function mapAt(map: JsonMap, key: string): JsonMap {
   const value = map[key];

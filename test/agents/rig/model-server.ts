@@ -8,16 +8,15 @@
 // An agent's own requests (titles, probes, warm-ups) are answered here, and no script sees them. A script that throws
 // fails the turn, and the test when the server is closed.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { JsonMap } from '../../../src/base/json.ts';
 import { anthropic } from './anthropic.ts';
 import { textAt } from './json-parts.ts';
-import type { ModelError, ModelRequest, Protocol, Reply } from './model-talk.ts';
-import { INPUT_TOKENS } from './model-talk.ts';
+import { INPUT_TOKENS, type ModelError, type ModelRequest, type Protocol, type Reply } from './model-talk.ts';
 import { openai } from './openai.ts';
 
 /** Less than the timeout of a test, which would skip the cleanup. */

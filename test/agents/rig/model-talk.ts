@@ -1,6 +1,7 @@
 // Requests to a model and its replies, independent of the provider's protocol.
 
 import type { IncomingHttpHeaders } from 'node:http';
+
 import type { JsonMap } from '../../../src/base/json.ts';
 
 export type Provider = 'anthropic' | 'openai';

@@ -1,6 +1,7 @@
 // OpenAI Responses, as far as Codex uses it: `POST /v1/responses`, streamed.
 
 import type { IncomingHttpHeaders } from 'node:http';
+
 import type { Json, JsonMap } from '../../../src/base/json.ts';
 import { mapsAt, textAt } from './json-parts.ts';
 import type { Call, ModelError, ModelRequest, Protocol, Reply, Said } from './model-talk.ts';

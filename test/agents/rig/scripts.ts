@@ -1,8 +1,7 @@
 // Model scripts for tests with workflows: one answer to each prompt, and no reaction to the results of tools.
 
 import type { Script } from './model-server.ts';
-import type { Call, ModelRequest, Reply } from './model-talk.ts';
-import { shellCall } from './model-talk.ts';
+import { type Call, type ModelRequest, type Reply, shellCall } from './model-talk.ts';
 
 export type Answer = (request: ModelRequest) => Reply;
 

@@ -2,15 +2,15 @@
 // Program if the name begins with `good-` or `pattern-`. `UPDATE=1` rewrites them; commit only changes that you can
 // explain. The prompts of the cases are in `prompts/`, or are built in.
 
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Diagnostic } from '../../../src/base/diagnostic.ts';
-import { hasErrors } from '../../../src/base/diagnostic.ts';
+
+import { type Diagnostic, hasErrors } from '../../../src/base/source.ts';
 import { checkProgram } from '../../../src/ir/check.ts';
-import type { Transition } from '../../../src/ir/transition.ts';
 import type { Block, Program, Step } from '../../../src/ir/program.ts';
 import { writtenText } from '../../../src/ir/text.ts';
+import type { Transition } from '../../../src/ir/transition.ts';
 import type { CompiledConductor } from '../../../src/languages/conductor/compile.ts';
 import { compileAt } from './rig.ts';
 

@@ -4,8 +4,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { readConfig } from '../../../src/languages/config.ts';
-import type { CompiledConductor, ConductorInput } from '../../../src/languages/conductor/compile.ts';
-import { compileConductor } from '../../../src/languages/conductor/compile.ts';
+import { type CompiledConductor, compileConductor } from '../../../src/languages/conductor/compile.ts';
+import type { ConductorInput } from '../../../src/languages/conductor/reading.ts';
 
 const BUILT_IN = join(import.meta.dirname, '../../../lib/prompts');
 

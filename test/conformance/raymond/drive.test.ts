@@ -1,12 +1,13 @@
 // Compiled workflows, driven through the kernel: the order of states, their sessions, and their prompts.
 
-import type { Program } from '../../../src/ir/program.ts';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { present } from '../../../src/base/assert.ts';
-import type { RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
+
+import { present } from '../../../src/base/errors.ts';
+import type { Program } from '../../../src/ir/program.ts';
 import { compileRaymond } from '../../../src/languages/raymond/compile.ts';
+import type { RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
 import { readSimScript } from '../../../src/sim/script.ts';
 import { drive, toldTo } from './drive.ts';
 import { ADAPTERS, compileAt, validateAt } from './rig.ts';

@@ -3,20 +3,17 @@
 //
 //   const { lines, state } = drive(program, { 'main.1.START': '<goto>B.md</goto>', 'main.*.B': '<result>x</result>' });
 
-import { present } from '../../../src/base/assert.ts';
+import { present } from '../../../src/base/errors.ts';
 import type { JsonMap } from '../../../src/base/json.ts';
-import { segmentMatcher } from '../../../src/base/segment-pattern.ts';
-import type { Effect, Outcome, Session } from '../../../src/ir/effect.ts';
-import { success } from '../../../src/ir/effect.ts';
-import { failure } from '../../../src/ir/failure.ts';
-import type { Program } from '../../../src/ir/program.ts';
-import { UNLIMITED } from '../../../src/ir/program.ts';
+import { segmentMatcher } from '../../../src/base/names.ts';
 import { laneContextOf, readTransitions } from '../../../src/ir/answer-transitions.ts';
+import { type Effect, type Outcome, type Session, success } from '../../../src/ir/effect.ts';
+import { failure } from '../../../src/ir/failure.ts';
+import { type Program, UNLIMITED } from '../../../src/ir/program.ts';
 import { decide } from '../../../src/kernel/decide.ts';
 import type { Input } from '../../../src/kernel/input.ts';
 import { requestsOf } from '../../../src/kernel/pending-effects.ts';
-import type { RunState } from '../../../src/kernel/state.ts';
-import { initialState } from '../../../src/kernel/state.ts';
+import { initialState, type RunState } from '../../../src/kernel/state.ts';
 
 export interface Driven {
   /** One line for each turn, script and printed message. */

@@ -3,11 +3,11 @@
 // a check. `UPDATE=1` rewrites them; commit only changes that you can explain. `others/` contains workflows that the
 // cases enter.
 
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Diagnostic } from '../../../src/base/diagnostic.ts';
-import { hasErrors } from '../../../src/base/diagnostic.ts';
+
+import { type Diagnostic, hasErrors } from '../../../src/base/source.ts';
 import { checkProgram } from '../../../src/ir/check.ts';
 import type { CompiledRaymond } from '../../../src/languages/raymond/compile.ts';
 import { compileAt, validateAt } from './rig.ts';

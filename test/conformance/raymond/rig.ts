@@ -3,11 +3,12 @@
 
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { compileRaymond, validateRaymond } from '../../../src/languages/raymond/compile.ts';
-import type { CompiledRaymond, RaymondInput } from '../../../src/languages/raymond/compile.ts';
-import type { Found, RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
-import type { Diagnostic } from '../../../src/base/diagnostic.ts';
+
+import type { Diagnostic } from '../../../src/base/source.ts';
 import type { Block } from '../../../src/ir/program.ts';
+import type { CompiledRaymond, RaymondInput } from '../../../src/languages/raymond/compile.ts';
+import { compileRaymond, validateRaymond } from '../../../src/languages/raymond/compile.ts';
+import type { Found, RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
 
 export const ADAPTERS: RaymondInput['adapters'] = {
   forced: null,

@@ -1,11 +1,10 @@
 // The driver of the toy effect. It changes nothing outside the run, so a later engine simply performs the effect again.
 
-import { assert } from '../../../src/base/assert.ts';
+import { assert } from '../../../src/base/errors.ts';
+import { resolveText } from '../../../src/drivers/outputs.ts';
 import { PendingEffects } from '../../../src/drivers/pending-effect.ts';
-import { resolveText } from '../../../src/drivers/resolve-text.ts';
 import type { Answer, Driver, RunFiles } from '../../../src/engine/ports.ts';
-import type { Effect, Outcome } from '../../../src/ir/effect.ts';
-import { success } from '../../../src/ir/effect.ts';
+import { type Effect, type Outcome, success } from '../../../src/ir/effect.ts';
 import { failure } from '../../../src/ir/failure.ts';
 import type { FilledText } from '../../../src/ir/text.ts';
 import type { ReverseSpec } from './reverse-spec.ts';

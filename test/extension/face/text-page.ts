@@ -1,15 +1,14 @@
 // A toy face: a server on loopback. It prints its URL; `GET /RUN` shows the status of a run and its steps, again after each
 // change until the run ends.
 
-import type { ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
 import { follow } from '../../../src/app/follow.ts';
 import { findProject } from '../../../src/app/project.ts';
 import { resolveRun, storeOf } from '../../../src/app/runs.ts';
-import { UsageError } from '../../../src/base/usage-error.ts';
-import type { StatusView } from '../../../src/view/status.ts';
-import { statusView } from '../../../src/view/status.ts';
+import { UsageError } from '../../../src/base/errors.ts';
+import { statusView, type StatusView } from '../../../src/view/status.ts';
 
 const store = storeOf(findProject());
 const server = createServer((request, response) => void show((request.url ?? '/').slice(1), response));

@@ -1,12 +1,9 @@
 // A toy language. Each line of a `*.lines` file is a step, `ID: COMMAND`, and the steps run one after the other. Lines that are
 // empty or begin with `#` are skipped.
 
-import type { Diagnostic } from '../../../src/base/diagnostic.ts';
-import { hasErrors } from '../../../src/base/diagnostic.ts';
-import { makeSource } from '../../../src/base/source.ts';
+import { type Diagnostic, hasErrors, makeSource } from '../../../src/base/source.ts';
 import type { EffectSpec } from '../../../src/ir/effect.ts';
-import type { Program, Step } from '../../../src/ir/program.ts';
-import { NO_RETRY } from '../../../src/ir/program.ts';
+import { NO_RETRY, type Program, type Step } from '../../../src/ir/program.ts';
 import type { Text } from '../../../src/ir/text.ts';
 import type { Language, Location } from '../../../src/languages/language.ts';
 import { createReport } from '../../../src/languages/report.ts';

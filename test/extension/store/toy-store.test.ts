@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
+
 import { follow } from '../../../src/app/follow.ts';
 import { startRun } from '../../../src/engine/client.ts';
 import type { Driver } from '../../../src/engine/ports.ts';

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { assert } from '../../../src/base/assert.ts';
-import { UsageError } from '../../../src/base/usage-error.ts';
+
+import { assert, UsageError } from '../../../src/base/errors.ts';
 import type {
   Journal,
   JournalEvent,
@@ -18,14 +18,14 @@ import type {
 } from '../../../src/engine/ports.ts';
 import type { Program } from '../../../src/ir/program.ts';
 import type { JournalRecord } from '../../../src/kernel/decision.ts';
-import { checkSequence, hashProgram } from '../../../src/stores/stored-program.ts';
 import {
   checkRunId,
   missingRunError,
   neverBeganError,
   runExistsError,
   runLockedError,
-} from '../../../src/stores/usage-errors.ts';
+} from '../../../src/stores/errors.ts';
+import { checkSequence, hashProgram } from '../../../src/stores/journal-lines.ts';
 
 const LOOK_MS = 5;
 

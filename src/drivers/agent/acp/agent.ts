@@ -12,47 +12,40 @@
 
 import { join } from 'node:path';
 import type { McpServer, RequestPermissionResponse } from '@agentclientprotocol/sdk/unstable';
-import { present } from '../../../base/assert.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
+
+import { present } from '../../../base/errors.ts';
 import type { DialogVerdict, Note, RunFiles } from '../../../engine/ports.ts';
-import type { AcpProfile, Adapter } from '../../../ir/adapter.ts';
+import type { Adapter } from '../../../ir/adapter.ts';
 import { success } from '../../../ir/effect.ts';
-import { failure } from '../../../ir/failure.ts';
 import type { FailureKind } from '../../../ir/failure.ts';
-import { answeredText } from '../../../ir/prompt-text.ts';
+import type { Usage } from '../../../ir/output.ts';
+import { answeredText, isInterrupt, promptText } from '../../../ir/prompt-text.ts';
 import type { AgentMessage, KeyMessage, PromptMessage } from '../../../ir/prompt-text.ts';
-import { isInterrupt, promptText } from '../../../ir/prompt-text.ts';
-import type { Usage } from '../../../ir/usage.ts';
+import { timeLimit, type TimeLimit, within } from '../../../sys/clock.ts';
+import { tolerate } from '../../../sys/errors.ts';
+import { readJsonFile, writeJsonFile, writePrivate } from '../../../sys/files.ts';
+import { captureValue, failed } from '../../outputs.ts';
+import { folderOfEffect, REFUSALS } from '../../step-folder.ts';
+import type { AgentCommand } from '../agent-process.ts';
 import type { AgentStart } from '../files.ts';
-import type {
-  AgentExit,
-  AgentLimit,
-  Concluded,
-  HandRequest,
-  Handover,
-  HostedAgent,
-  Readiness,
-  WorkEnd,
-} from '../host.ts';
-import { makeFolder, writePrivate } from '../../../sys/private-file.ts';
-import { capture } from '../../capture-outputs.ts';
-import type { Captured } from '../../capture-outputs.ts';
-import { stepFolder } from '../../step-folder.ts';
-import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
-import { sumOf } from '../headless/spending.ts';
-import { timeLimit, within } from '../../../sys/with-timeout.ts';
-import type { TimeLimit } from '../../../sys/with-timeout.ts';
+import { sumOf } from '../headless/sessions.ts';
+import { type AgentExit, type AgentLimit, type Concluded, never, notTaken } from '../host.ts';
+import type { HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../host.ts';
 import { Connection } from './connection.ts';
-import { Dialogs } from './dialogs.ts';
-import type { Question } from './dialogs.ts';
-import { INITIALIZE, sessionOf, sessionRequest } from './handshake.ts';
-import type { SessionChoice } from './handshake.ts';
-import type { ProcessRequest } from './agent-process.ts';
-import { byRule, byVerdict, CANCELLED, isOwnTool, permissionDialog, selected } from './permission.ts';
-import { answerLine, cancelLine, errorLine, METHOD_NOT_FOUND, requestLine } from './rpc.ts';
-import type { AgentRequest, RpcRequest } from './rpc.ts';
-import type { Answered } from './conversation.ts';
-import { PERMISSION, turnEnd } from './conversation.ts';
+import { type Answered, PERMISSION, turnEnd } from './conversation.ts';
+import { INITIALIZE, type SessionChoice, sessionOf, sessionRequest } from './handshake.ts';
+import {
+  byRule,
+  byVerdict,
+  CANCELLED,
+  changesFilesIn,
+  Dialogs,
+  isOwnTool,
+  permissionDialog,
+  selected,
+} from './permission.ts';
+import type { Question } from './permission.ts';
+import { type AgentRequest, lineOf, METHOD_NOT_FOUND, type RpcRequest } from './rpc.ts';
 
 /** In the folder of a start: exists once the agent was ready for a prompt. */
 export const READY = 'ready';
@@ -71,14 +64,15 @@ const AGAIN_MAX = 3;
 export class AcpAgent implements HostedAgent {
   readonly start: AgentStart;
   readonly terminal = null;
+  readonly ended: Promise<AgentExit>;
+  session: string | null;
   readonly #options: AcpAgentOptions;
   readonly #connection: Connection;
-  readonly #dialogs: Dialogs<PermissionQuestion>;
+  readonly #dialogs: Dialogs;
   /** Ids of the prompts sent for each message. */
-  readonly #requests = new Map<string, string[]>();
+  readonly #requests = new Map<string, Set<string>>();
   readonly #sessionWatchers: ((session: string) => void)[] = [];
   #handshake: Promise<Readiness> = Promise.resolve(GONE);
-  #session: string | null;
   /** Ids of the prompt being written and of the last one sent. */
   #sending: string | null = null;
   #lastPrompt: string | null = null;
@@ -87,17 +81,18 @@ export class AcpAgent implements HostedAgent {
     const { choice } = options;
     this.start = start;
     this.#options = options;
-    this.#session = start.session;
+    this.session = start.session;
     this.#dialogs = new Dialogs(
       () => this.#firstQuestion(),
       ({ request }, verdict) => this.#answer(request, selected(byVerdict(request, verdict))),
     );
     this.#connection = new Connection(start, choice.resumeSession === null, () => this.#serve());
+    this.ended = this.#connection.process.ended;
     for (const id of this.#connection.writer.sent()) this.#remember(id);
   }
 
-  begin(request: ProcessRequest): void {
-    this.#connection.process.begin(request);
+  begin(command: AgentCommand): void {
+    this.#connection.process.begin(command);
     this.#open();
   }
 
@@ -116,21 +111,13 @@ export class AcpAgent implements HostedAgent {
     return this.#connection.process.alive;
   }
 
-  get ended(): Promise<AgentExit> {
-    return this.#connection.process.ended;
-  }
-
-  get session(): string | null {
-    return this.#session;
-  }
-
   async ready(timeoutMs: number): Promise<Readiness> {
     return (await within(this.#handshake, { timeoutMs })) ?? { kind: 'unready', reason: 'it did not answer' };
   }
 
-  watchSession(told: (session: string) => void): void {
-    this.#sessionWatchers.push(told);
-    if (this.#session !== null) told(this.#session);
+  watchSession(onSession: (session: string) => void): void {
+    this.#sessionWatchers.push(onSession);
+    if (this.session !== null) onSession(this.session);
   }
 
   async hand(message: AgentMessage, { timeoutMs, note, givenUp }: HandRequest): Promise<Handover> {
@@ -158,10 +145,7 @@ export class AcpAgent implements HostedAgent {
 
   async atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
     if (message.kind === 'key') return never();
-    const givenUp = new Promise<void>((resolve) => {
-      over.addEventListener('abort', () => resolve(), { once: true });
-      if (over.aborted) resolve();
-    });
+    const { ended: givenUp } = timeLimit({ signal: over });
     const stopListening = this.#dialogs.listen(note);
     try {
       for (;;) {
@@ -174,10 +158,12 @@ export class AcpAgent implements HostedAgent {
         if (over.aborted) return never();
         const end = await this.#workEnd(message, request, answered);
         if (end !== null) return end;
-        const asked = await this.#askAgain(message, givenUp);
-        if (asked.kind === 'agent-gone' || over.aborted) return never();
-        if (asked.kind === 'not-taken')
-          return this.#failed(message, 'not-delivered', `could not be asked again: ${asked.reason}`);
+        const text = promptText('You have not reported your step yet.', message.mode, message.expects);
+        const count = this.#requests.get(message.id)?.size ?? 1;
+        const handover = await this.#prompt(`again ${count} ${message.id}`, text, { givenUp });
+        if (handover.kind === 'agent-gone' || over.aborted) return never();
+        if (handover.kind === 'not-taken')
+          return this.#failed(message, 'not-delivered', `could not be asked again: ${handover.reason}`);
       }
     } finally {
       stopListening();
@@ -192,7 +178,7 @@ export class AcpAgent implements HostedAgent {
     const request = this.#lastFor(id);
     const isOver = request === null || (await this.#answerTo(request, { timeoutMs })) !== null;
     if (!isOver) void this.#cancel(`cancel ${request}`);
-    return { session: this.#session, usage: this.#usageOf(id) };
+    return { session: this.session, usage: this.#usageOf(id) };
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {
@@ -217,9 +203,10 @@ export class AcpAgent implements HostedAgent {
     if (answered === null) return this.#unready();
     const session = sessionOf(answered, choice, hello);
     if (!session.ok) return { kind: 'unready', reason: session.error };
-    if (session.value !== this.#session) for (const told of this.#sessionWatchers) told(session.value);
-    this.#session = session.value;
-    this.#markReady();
+    if (session.value !== this.session) for (const onSession of this.#sessionWatchers) onSession(session.value);
+    this.session = session.value;
+    // Without this file, a later engine assumes that the agent never was ready.
+    tolerate(REFUSALS, undefined, () => writePrivate(join(this.start.folder.path, READY), ''));
     return { kind: 'ready' };
   }
 
@@ -230,7 +217,7 @@ export class AcpAgent implements HostedAgent {
   /** Null if the agent is gone, or the line could not be sent. */
   async #ask(id: string, request: AgentRequest): Promise<Answered | null> {
     const { writer } = this.#connection;
-    const written = await writer.write(id, requestLine(id, request));
+    const written = await writer.write(id, lineOf({ id, ...request }));
     return written.kind === 'sent' ? this.#answerTo(id) : null;
   }
 
@@ -240,14 +227,20 @@ export class AcpAgent implements HostedAgent {
   }
 
   /** Sends a prompt once the agent is idle. The timeout starts then. */
-  async #prompt(request: string, text: string, limit: PromptLimit): Promise<Handover> {
+  async #prompt(request: string, text: string, limit: TimeLimit): Promise<Handover> {
     const { writer } = this.#connection;
     const { givenUp } = limit;
-    const claimed = await this.#connection.when(() => this.#claim(request), { givenUp });
+    // Only one of several waiting prompts may go.
+    const claim = (): true | null => {
+      if (this.#busyWith() !== null) return null;
+      this.#sending = request;
+      return true;
+    };
+    const claimed = await this.#connection.when(claim, { givenUp });
     if (claimed === null) return this.alive ? notTaken(LATE.reason) : AGENT_GONE;
-    const sessionId = present(this.#session, 'a prompt without a session');
+    const sessionId = present(this.session, 'a prompt without a session');
     const params = { sessionId, prompt: [{ type: 'text' as const, text }] };
-    const line = requestLine(request, { method: 'session/prompt', params });
+    const line = lineOf({ id: request, method: 'session/prompt', params });
     const { ended, cancel } = timeLimit(limit);
     const written = await writer.write(request, line, ended);
     cancel();
@@ -256,13 +249,6 @@ export class AcpAgent implements HostedAgent {
     this.#connection.wake();
     if (!this.alive) return AGENT_GONE;
     return written.kind === 'sent' ? TAKEN : notTaken(written.reason);
-  }
-
-  /** Lets one of several waiting prompts go. */
-  #claim(request: string): true | null {
-    if (this.#busyWith() !== null) return null;
-    this.#sending = request;
-    return true;
   }
 
   #busyWith(): string | null {
@@ -276,35 +262,38 @@ export class AcpAgent implements HostedAgent {
     const message = /^(?:prompt|again \d+) (.*)$/s.exec(id)?.[1];
     if (message === undefined) return;
     this.#lastPrompt = id;
-    const known = this.#requests.get(message);
-    if (known === undefined) this.#requests.set(message, [id]);
-    else if (!known.includes(id)) known.push(id);
+    this.#requests.set(message, (this.#requests.get(message) ?? new Set()).add(id));
   }
 
   #lastFor(message: string): string | null {
-    return this.#requests.get(message)?.at(-1) ?? null;
+    return [...(this.#requests.get(message) ?? [])].at(-1) ?? null;
   }
 
   /** Null if the agent must be asked again. */
   async #workEnd(message: PromptMessage, request: string, answered: Answered): Promise<WorkEnd | null> {
-    const known = this.#limitKept(request);
-    if (known !== null) return { kind: 'limit', limit: known };
+    const limitFile = join(this.start.folder.path, LIMIT);
+    const known = readJsonFile(limitFile) as (AgentLimit & { readonly request: string }) | null;
+    if (known?.request === request) return { kind: 'limit', limit: { text: known.text, until: known.until } };
     const end = turnEnd(answered, this.#options.adapter.limits, Date.now());
     switch (end.kind) {
       case 'limit':
-        this.#keepLimit(request, end.limit);
+        // Recorded when first parsed, because a relative time depends on when it was reported. If that is refused, the
+        // next engine parses it again, and may be a little late.
+        tolerate(REFUSALS, undefined, () => writeJsonFile(limitFile, { request, ...end.limit }));
         return end;
       case 'broken':
         return this.#failed(message, 'exit-nonzero', end.reason);
       case 'finished': {
         const missing = message.expects.filter(({ required }) => required).map(({ name }) => name);
         if (missing.length === 0) {
-          const { outputs, kept } = await capturedResult(message, answered.text, this.#options.files);
-          const more = { kept, session: this.#session, usage: this.#usageOf(message.id) };
+          const { files } = this.#options;
+          const folder = folderOfEffect(files, message);
+          const { outputs, kept } = await captureValue('result', answered.text, { files, folder, file: 'answer' });
+          const more = { kept, session: this.session, usage: this.#usageOf(message.id) };
           return { kind: 'over', outcome: success(outputs, more) };
         }
-        const asked = (this.#requests.get(message.id)?.length ?? 1) - 1;
-        if (asked < AGAIN_MAX) return null;
+        const reminders = (this.#requests.get(message.id)?.size ?? 1) - 1;
+        if (reminders < AGAIN_MAX) return null;
         return this.#failed(message, 'output-missing', `finished its turn without reporting: ${missing.join(', ')}`);
       }
     }
@@ -312,45 +301,13 @@ export class AcpAgent implements HostedAgent {
 
   /** `reason`: predicate of a sentence about the agent. */
   #failed({ id }: PromptMessage, kind: FailureKind, reason: string): WorkEnd {
-    const more = { session: this.#session, usage: this.#usageOf(id) };
-    return {
-      kind: 'over',
-      outcome: { kind: 'failure', failure: failure(kind, `agent ${this.start.agent} ${reason}`, more) },
-    };
-  }
-
-  #askAgain({ id, mode, expects }: PromptMessage, givenUp: Promise<unknown>): Promise<Handover> {
-    const text = promptText('You have not reported your step yet.', mode, expects);
-    return this.#prompt(`again ${this.#requests.get(id)?.length ?? 1} ${id}`, text, { givenUp });
-  }
-
-  /** Recorded when first parsed, because a relative time depends on when it was reported. */
-  #keepLimit(request: string, limit: AgentLimit): void {
-    try {
-      writeJsonFile(this.#path(LIMIT), { request, ...limit });
-    } catch (error) {
-      // The next engine parses it again, and may be a little late.
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-    }
-  }
-
-  #limitKept(request: string): AgentLimit | null {
-    const kept = readJsonFile(this.#path(LIMIT)) as (AgentLimit & { readonly request: string }) | null;
-    return kept?.request === request ? { text: kept.text, until: kept.until } : null;
-  }
-
-  #markReady(): void {
-    try {
-      writePrivate(this.#path(READY), '');
-    } catch (error) {
-      // Then a later engine will assume that the agent never was ready.
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-    }
+    const more = { session: this.session, usage: this.#usageOf(id) };
+    return { kind: 'over', outcome: failed(kind, `agent ${this.start.agent} ${reason}`, more) };
   }
 
   #usageOf(message: string): Usage | null {
     const { answers } = this.#connection.conversation;
-    const requests = this.#requests.get(message) ?? [];
+    const requests = [...(this.#requests.get(message) ?? [])];
     return sumOf(requests.flatMap((request) => answers.get(request)?.usage ?? []));
   }
 
@@ -366,8 +323,8 @@ export class AcpAgent implements HostedAgent {
   async #cancel(id: string): Promise<true> {
     if ((await this.#handshake).kind !== 'ready') return true;
     const { writer, conversation } = this.#connection;
-    const sessionId = present(this.#session, 'a turn without a session');
-    await writer.write(id, cancelLine({ sessionId }));
+    const sessionId = present(this.session, 'a turn without a session');
+    await writer.write(id, lineOf({ method: 'session/cancel', params: { sessionId } }));
     for (const request of conversation.requests.values()) {
       if (request.method === PERMISSION) this.#answer(request, CANCELLED);
     }
@@ -380,8 +337,8 @@ export class AcpAgent implements HostedAgent {
     for (const [key, request] of conversation.requests) {
       if (writer.hasSent(answerId(request))) conversation.requests.delete(key);
       else if (request.method !== PERMISSION) {
-        const line = errorLine(request.id, METHOD_NOT_FOUND, `Method not found: ${request.method}`);
-        void writer.write(answerId(request), line);
+        const error = { code: METHOD_NOT_FOUND, message: `Method not found: ${request.method}` };
+        void writer.write(answerId(request), lineOf({ id: request.id, error }));
       } else {
         const rule = this.#ruleFor(request);
         if (rule !== 'ask') this.#answer(request, selected(byRule(request, rule)));
@@ -390,37 +347,30 @@ export class AcpAgent implements HostedAgent {
     this.#dialogs.update();
   }
 
-  #ruleFor(request: RpcRequest): AcpProfile['permission'] {
+  #ruleFor(request: RpcRequest): 'ask' | 'allow' | 'deny' {
     const { permission } = present(this.#options.adapter.acp, 'an adapter without acp');
-    return isOwnTool(request) ? 'allow' : permission;
+    if (isOwnTool(request)) return 'allow';
+    if (permission !== 'edits') return permission;
+    return changesFilesIn(this.start.workdir, request) ? 'allow' : 'ask';
   }
 
   #answer(request: RpcRequest, result: RequestPermissionResponse): void {
-    const written = this.#connection.writer.write(answerId(request), answerLine(request.id, result));
+    const written = this.#connection.writer.write(answerId(request), lineOf({ id: request.id, result }));
     void written.then(({ kind }) => {
       if (kind === 'sent') this.#connection.wake();
     });
   }
 
-  #firstQuestion(): PermissionQuestion | null {
+  #firstQuestion(): Question | null {
     for (const [key, request] of this.#connection.conversation.requests) {
       if (request.method !== PERMISSION || this.#ruleFor(request) !== 'ask') continue;
       return { key, request, dialog: permissionDialog(request) };
     }
     return null;
   }
-
-  #path(name: string): string {
-    return join(this.start.folder.path, name);
-  }
 }
 
-type PromptLimit = TimeLimit & Required<Pick<TimeLimit, 'givenUp'>>;
-
-interface PermissionQuestion extends Question {
-  readonly request: RpcRequest;
-}
-
+/** In the folder of a start. */
 const LIMIT = 'acp-limit';
 
 const GONE: Readiness = { kind: 'gone' };
@@ -428,28 +378,6 @@ const LATE = { kind: 'unready', reason: 'timed out' } as const;
 const TAKEN: Handover = { kind: 'taken' };
 const AGENT_GONE: Handover = { kind: 'agent-gone' };
 
-/** A new promise each time, so that nothing that waits for it is retained. */
-function never(): Promise<never> {
-  return new Promise(() => {});
-}
-
-function notTaken(reason: string): Handover {
-  return { kind: 'not-taken', delivery: 'not-ready', reason };
-}
-
 function answerId({ id }: RpcRequest): string {
   return `answer ${JSON.stringify(id)}`;
 }
-
-/** The agent's answer as the output `result`. A file holds it if it is too large for the journal. */
-async function capturedResult({ id, step }: PromptMessage, text: string, files: RunFiles): Promise<Captured> {
-  if (Buffer.byteLength(text) <= JOURNAL_BYTES_MAX) return { outputs: { result: text }, kept: [], problems: [] };
-  const folder = stepFolder(files, step, Number(id.slice(id.lastIndexOf('#') + 1)));
-  makeFolder(folder.path);
-  const path = join(folder.path, 'answer');
-  writePrivate(path, text);
-  const result = { name: 'result', from: { kind: 'file', path }, type: 'any', required: true } as const;
-  return capture([result], { files, folder, cwd: folder.path, status: 0 });
-}
-
-const JOURNAL_BYTES_MAX = 1_000_000;

@@ -3,24 +3,30 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { timeLimit } from '../../../sys/with-timeout.ts';
-import type { TimeLimit } from '../../../sys/with-timeout.ts';
-import { watchPath } from '../../../sys/watch.ts';
+
+import { timeLimit, type TimeLimit } from '../../../sys/clock.ts';
+import { AgentProcess } from '../agent-process.ts';
 import type { AgentStart } from '../files.ts';
-import { AgentProcess } from './agent-process.ts';
+import { GrowingFile, watchOrPoll } from '../growing-file.ts';
 import { Conversation } from './conversation.ts';
-import { LineTail } from './line-tail.ts';
 import { OnceWriter, PIPE } from './once-writer.ts';
-import { messagesIn } from './rpc.ts';
+import { parseMessages } from './rpc.ts';
+
+/** If the system has no file watches left. */
+const POLL_MS = 50;
+/** Longer messages are skipped. */
+const LINE_BYTES_MAX = 128 * 1024 * 1024;
 
 export class Connection {
   readonly process: AgentProcess;
   readonly writer: OnceWriter;
   readonly conversation: Conversation;
-  readonly #tail: LineTail;
+  readonly #output: GrowingFile;
   readonly #waiting = new Set<() => void>();
   readonly #onChange: () => void;
   #closeWatch: () => void = () => undefined;
+  #isReading = false;
+  /** The conversation has had everything that the agent had written. */
   #isSettled = false;
 
   /** `onChange`: called when the conversation has everything that the agent has written so far. */
@@ -29,18 +35,19 @@ export class Connection {
     this.#onChange = onChange;
     this.conversation = new Conversation(isFresh);
     this.writer = new OnceWriter(path);
-    this.#tail = new LineTail(join(path, 'stdout'), {
-      line: (bytes) => {
-        for (const message of messagesIn(bytes)) this.conversation.add(message);
-      },
-      settled: () => {
-        this.#isSettled = true;
-        this.wake();
+    this.#output = new GrowingFile(join(path, 'stdout'), {
+      // Every line contains it.
+      essential: [''],
+      lineBytesMax: LINE_BYTES_MAX,
+      line: (text) => {
+        for (const message of parseMessages(text)) this.conversation.add(message);
       },
     });
     this.process = new AgentProcess(start, () => {
       this.#closeWatch();
-      this.#tail.finish();
+      while (this.#output.read());
+      this.#settle();
+      this.#output.close();
       this.writer.close();
       // A program that reads all files of a run would block on a pipe without a writer.
       rmSync(join(path, PIPE), { force: true });
@@ -51,15 +58,10 @@ export class Connection {
   /** To be called when the process has been started or found. */
   open(folder: string): void {
     const update = (): void => {
-      this.#tail.update();
+      if (!this.#isReading) this.#read();
       this.writer.update();
     };
-    const watcher = watchPath(folder, update, { background: true });
-    const poll = watcher === null ? setInterval(update, POLL_MS).unref() : undefined;
-    this.#closeWatch = () => {
-      watcher?.close();
-      clearInterval(poll);
-    };
+    this.#closeWatch = watchOrPoll(folder, update, POLL_MS);
     update();
   }
 
@@ -86,7 +88,17 @@ export class Connection {
       if (this.#isSettled || !this.process.alive) wake();
     });
   }
-}
 
-/** If the system has no file watches left. */
-const POLL_MS = 50;
+  #read(): void {
+    this.#isReading = false;
+    if (!this.process.alive) return;
+    this.#isReading = this.#output.read();
+    if (this.#isReading) setImmediate(() => this.#read());
+    else this.#settle();
+  }
+
+  #settle(): void {
+    this.#isSettled = true;
+    this.wake();
+  }
+}

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
+
 import type { JsonMap } from '../../../base/json.ts';
-import { messagesIn } from './rpc.ts';
 import { Conversation } from './conversation.ts';
+import { parseMessages } from './rpc.ts';
 
 function talkOf(lines: readonly (JsonMap | readonly JsonMap[])[], isFresh = true): Conversation {
   const conversation = new Conversation(isFresh);
-  for (const line of lines)
-    for (const message of messagesIn(Buffer.from(JSON.stringify(line)))) conversation.add(message);
+  for (const line of lines) for (const message of parseMessages(JSON.stringify(line))) conversation.add(message);
   return conversation;
 }
 
@@ -70,7 +70,7 @@ test('a request for leave has what was told of its tool before, and does not cha
 test('a batch is what is in it, and what is no message is nothing', () => {
   const { answers } = talkOf([[answer('a'), answer('b')], { id: 7, result: {} }, { jsonrpc: '2.0' }, []]);
   expect([...answers.keys()]).toEqual(['a', 'b']);
-  expect(messagesIn(Buffer.from('{"id":"a","result":'))).toEqual([]);
+  expect(parseMessages('{"id":"a","result":')).toEqual([]);
 });
 
 test('an error tells all that it has for people', () => {

@@ -5,10 +5,10 @@
 // is reported as the total of the session, so a turn costs the difference; unknown if the total before it is unknown.
 
 import type { PromptResponse, SessionUpdate, StopReason } from '@agentclientprotocol/sdk/unstable';
-import type { Json, JsonMap } from '../../../base/json.ts';
-import { isJsonMap } from '../../../base/json.ts';
+
+import { isJsonMap, type Json, type JsonMap } from '../../../base/json.ts';
 import type { LimitPattern } from '../../../ir/adapter.ts';
-import type { Usage } from '../../../ir/usage.ts';
+import type { Usage } from '../../../ir/output.ts';
 import { limitIn } from '../headless/limit.ts';
 import type { AgentLimit } from '../host.ts';
 import type { Incoming, RpcError, RpcRequest, Unchecked } from './rpc.ts';

@@ -8,9 +8,9 @@ import type {
   McpServer,
   SessionCapabilities,
 } from '@agentclientprotocol/sdk/unstable';
+
+import { err, ok, type Result } from '../../../base/errors.ts';
 import { isJsonMap } from '../../../base/json.ts';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
 import type { Answered } from './conversation.ts';
 import type { RpcError, SessionRequest, Unchecked } from './rpc.ts';
 
@@ -19,12 +19,6 @@ export interface SessionChoice {
   /** Null begins a session. */
   readonly resumeSession: string | null;
   readonly forks: boolean;
-}
-
-export interface SessionSetup {
-  /** Absolute. */
-  readonly workdir: string;
-  readonly mcpServers: readonly McpServer[];
 }
 
 const VERSION = 1;
@@ -39,7 +33,7 @@ export const INITIALIZE: InitializeRequest = {
 export function sessionRequest(
   hello: Answered,
   { resumeSession, forks }: SessionChoice,
-  setup: SessionSetup,
+  setup: { readonly workdir: string; readonly mcpServers: readonly McpServer[] },
 ): Result<SessionRequest, string> {
   if (hello.error !== null) return err(errorText(hello.error, hello));
   const { protocolVersion, agentCapabilities }: Unchecked<InitializeResponse> = hello.result;

@@ -2,30 +2,22 @@
 // its start and writes to a file there. It runs without the engine: a shell holds both ends of the pipe open, so that it
 // never ends, and the file takes all output. Rules host/1 to host/6.
 
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { McpServer } from '@agentclientprotocol/sdk/unstable';
-import { present } from '../../../base/assert.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
+
+import { err, ok, present, type Result } from '../../../base/errors.ts';
 import type { Adapter } from '../../../ir/adapter.ts';
 import { shellWord } from '../../../ir/quote.ts';
-import { fillCommand, holeValues, layOut } from '../render-adapter.ts';
-import type { HoleValues, Place } from '../render-adapter.ts';
-import type { AgentStart } from '../files.ts';
-import type { AgentHost, FoundAgent, StartRequest } from '../host.ts';
-import { tail } from '../../capture-outputs.ts';
+import { makeFolder, readJsonFile, writeJsonFile } from '../../../sys/files.ts';
 import type { DriverContext } from '../../environment.ts';
-import { livingLeader } from '../../session-leader.ts';
-import { readExit, readProcess } from '../../step-folder.ts';
-import { makeFolder } from '../../../sys/private-file.ts';
-import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
 import { findShell } from '../../recording-shell.ts';
+import { unlessRefused } from '../../step-folder.ts';
+import { type AgentCommand, endBySignal, findAgent } from '../agent-process.ts';
+import type { AgentStart } from '../files.ts';
+import type { AgentHost, StartRequest } from '../host.ts';
+import { fillCommand, holeValues, layOut } from '../render-adapter.ts';
 import { AcpAgent, READY } from './agent.ts';
 import type { SessionChoice } from './handshake.ts';
-import { endBySignal } from './agent-process.ts';
-import type { ProcessRequest } from './agent-process.ts';
 import { PIPE, PIPE_OPEN } from './once-writer.ts';
 import { OWN_SERVER } from './permission.ts';
 
@@ -42,7 +34,7 @@ export function acpHost(options: AcpHostOptions): AgentHost {
   const known = new Map<string, AcpAgent>();
 
   const agentOf = (start: AgentStart, choice: SessionChoice): AcpAgent => {
-    const mcpServers = serversFor(holeValues(adapter, options, placeOf(start)));
+    const mcpServers = serversFor(start, options);
     const agent = new AcpAgent(start, { adapter, files, choice, mcpServers, heard });
     known.set(start.marker, agent);
     void agent.ended.then(() => {
@@ -51,69 +43,57 @@ export function acpHost(options: AcpHostOptions): AgentHost {
     return agent;
   };
 
+  const adopt = (start: AgentStart): AcpAgent => {
+    const { path } = start.folder;
+    const choice = readJsonFile(join(path, CHOICE)) as SessionChoice | null;
+    const agent = agentOf(start, present(choice, `an agent without a session choice: ${path}`));
+    agent.adopt();
+    return agent;
+  };
+
   return {
     start: (request) => {
-      const agent = agentOf(request.start, choiceOf(request));
-      const begin = preparedStart(request, options);
-      if (begin.ok) agent.begin(begin.value);
-      else agent.refuse(begin.error);
+      const { resumeSession, forks } = request;
+      const choice = { resumeSession, forks };
+      const agent = agentOf(request.start, choice);
+      const command = prepareStart(request, choice, options);
+      if (command.ok) agent.begin(command.value);
+      else agent.refuse(command.error);
       return agent;
     },
-    find: (start) => found(start, known.get(start.marker) ?? null, agentOf),
+    find: (start) => findAgent(start, READY, () => known.get(start.marker) ?? adopt(start)),
     clear: (start, graceMs) => endBySignal(signal, start, graceMs),
   };
-}
-
-function found(
-  start: AgentStart,
-  known: AcpAgent | null,
-  agentOf: (start: AgentStart, choice: SessionChoice) => AcpAgent,
-): FoundAgent {
-  const { folder, marker } = start;
-  // Read once, because it may be written at any moment.
-  const record = readProcess(folder);
-  if (livingLeader(record, marker) !== null) {
-    if (known !== null) return { kind: 'alive', agent: known };
-    const choice = readJsonFile(join(folder.path, CHOICE)) as SessionChoice | null;
-    const agent = agentOf(start, present(choice, `an agent without a session choice: ${folder.path}`));
-    agent.adopt();
-    return { kind: 'alive', agent };
-  }
-  if (record.kind === 'absent') return { kind: 'never' };
-  const exit = { status: readExit(folder), refusal: null, output: tail(folder) };
-  return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
 }
 
 /** In the folder of a start. */
 const CHOICE = 'acp-wish';
 
-function choiceOf({ resumeSession, forks }: StartRequest): SessionChoice {
-  return { resumeSession, forks };
-}
-
 /** An error says why the agent cannot be started. */
-function preparedStart(request: StartRequest, options: AcpHostOptions): Result<ProcessRequest, string> {
-  const { start, environment, resumeSession, args } = request;
+function prepareStart(
+  { start, environment, resumeSession, args }: StartRequest,
+  choice: SessionChoice,
+  options: AcpHostOptions,
+): Result<AgentCommand, string> {
   const { adapter } = options;
+  const { path } = start.folder;
   const shell = findShell('sh', `${environment['PATH'] ?? ''}:/bin:/usr/bin`);
   if (shell === null) return err('there is no shell sh on PATH');
-  const values: HoleValues = {
-    ...holeValues(adapter, options, placeOf(start)),
+  const values = {
+    ...holeValues(adapter, options, start),
     ...(resumeSession === null ? {} : { session_id: resumeSession }),
   };
   const command = fillCommand([present(adapter.acp, 'an adapter without acp').command, args], values);
   if (!command.ok) return command;
   if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
-  try {
-    makeFolder(start.folder.path);
-    const laidOut = layOut(adapter, values, options.environment);
-    if (!laidOut.ok) return laidOut;
-    writeJsonFile(join(start.folder.path, CHOICE), choiceOf(request));
-  } catch (error) {
-    if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return err(error.message);
-    throw error;
-  }
-  const script = withPipe(command.value, start.folder.path);
+  const laidOut = unlessRefused(() => {
+    makeFolder(path);
+    const made = layOut(adapter, values, options.environment);
+    if (made.ok) writeJsonFile(join(path, CHOICE), choice);
+    return made;
+  });
+  if (!laidOut.ok) return laidOut;
+  const script = withPipe(command.value, path);
   return ok({ shell, command: [shell.path, '-c', script, shell.name], environment });
 }
 
@@ -129,13 +109,8 @@ function withPipe(command: string, folder: string): string {
 }
 
 /** The run's own MCP server, which can be reached from any sandbox. */
-function serversFor({ meow, agent, workflow_id, socket, inbox }: HoleValues): readonly McpServer[] {
-  if (meow === undefined) return [];
-  const flags = { agent, workflow: workflow_id, socket, inbox };
-  const args = Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, value]));
-  return [{ name: OWN_SERVER, command: meow, args: ['mcp', ...args], env: [] }];
-}
-
-function placeOf({ agent, workdir, folder }: AgentStart): Place {
-  return { agent, workdir, folder: folder.path };
+function serversFor({ agent }: AgentStart, { binFolder, runId, socket, inbox }: AcpHostOptions): readonly McpServer[] {
+  if (binFolder === undefined || binFolder === null) return [];
+  const args = ['mcp', '--agent', agent, '--workflow', runId, '--socket', socket, '--inbox', inbox];
+  return [{ name: OWN_SERVER, command: join(binFolder, 'meow'), args, env: [] }];
 }

@@ -12,9 +12,12 @@
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { crash } from '../../../sys/throw-uncaught.ts';
-import { openPrivate } from '../../../sys/private-file.ts';
+
+import { err, ok, type Result } from '../../../base/errors.ts';
+import { parseJson } from '../../../base/json.ts';
+import { ABSENT, crash, EXHAUSTED, isErrno, tolerate } from '../../../sys/errors.ts';
+import { openPrivate } from '../../../sys/files.ts';
+import { unlessRefused } from '../../step-folder.ts';
 
 /** In the folder of a start: the pipe, a file that exists once a reader has opened it, and the record. */
 export const PIPE = 'acp-in';
@@ -44,7 +47,7 @@ export class OnceWriter {
 
   constructor(folder: string) {
     this.#folder = folder;
-    for (const { stage, id } of recordIn(join(folder, RECORD))) {
+    for (const [stage, id] of recordIn(join(folder, RECORD))) {
       this.#stages.set(id, stage);
       if (stage !== 'withdrawn') this.#isPartial = stage === 'begun';
       if (stage === 'whole') this.#unended = id;
@@ -128,12 +131,12 @@ export class OnceWriter {
     const isReady = !this.#isPartial || (await put(socket, INVALID_END));
     if (pending.isGivenUp) return this.#withdraw(pending);
     if (!isReady) return false;
-    const refused = this.#record('begun', id);
-    if (refused !== null) return answer({ kind: 'not-sent', reason: refused });
+    const begun = this.#record('begun', id);
+    if (!begun.ok) return answer({ kind: 'not-sent', reason: begun.error });
     this.#isPartial = true;
     if (!(await put(socket, line))) return pending.isGivenUp && this.#withdraw(pending);
-    const unfinished = this.#record('whole', id);
-    if (unfinished !== null) return answer({ kind: 'not-sent', reason: unfinished });
+    const whole = this.#record('whole', id);
+    if (!whole.ok) return answer({ kind: 'not-sent', reason: whole.error });
     this.#isPartial = false;
     if (await put(socket, '\n')) this.#reached('sent', id);
     else this.#unended = id;
@@ -165,34 +168,29 @@ export class OnceWriter {
     this.#stages.set(id, stage);
   }
 
-  /** Null, or the reason for the failure. */
-  #record(stage: Stage, id: string): string | null {
-    let file: number | null = null;
-    try {
-      file = openPrivate(join(this.#folder, RECORD));
-      // Starts with a line end, since a full disk may have cut the line before.
-      const line = `\n${JSON.stringify([stage, id])}\n`;
-      if (writeSync(file, line) < Buffer.byteLength(line)) return 'the disk is full';
-      this.#stages.set(id, stage);
-      return null;
-    } catch (error) {
-      if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return error.message;
-      throw error;
-    } finally {
-      if (file !== null) closeSync(file);
-    }
+  /** The error is a clause. */
+  #record(stage: Stage, id: string): Result<null, string> {
+    // Starts with a line end, since a full disk may have cut the line before.
+    const line = `\n${JSON.stringify([stage, id])}\n`;
+    const recorded = unlessRefused(() => {
+      const file = openPrivate(join(this.#folder, RECORD));
+      try {
+        return writeSync(file, line) < Buffer.byteLength(line) ? err('the disk is full') : ok(null);
+      } finally {
+        closeSync(file);
+      }
+    });
+    if (recorded.ok) this.#stages.set(id, stage);
+    return recorded;
   }
 
   /** Null if no reader has the pipe open: not yet, or no longer. */
   #open(): Socket | null {
     if (this.#socket !== null) return this.#socket;
-    let file: number;
-    try {
-      file = openSync(join(this.#folder, PIPE), constants.O_WRONLY | constants.O_NONBLOCK);
-    } catch (error) {
-      if (isErrno(error, 'ENXIO', ...ABSENT, ...EXHAUSTED)) return null;
-      throw error;
-    }
+    const file = tolerate(['ENXIO', ...ABSENT, ...EXHAUSTED], null, () =>
+      openSync(join(this.#folder, PIPE), constants.O_WRONLY | constants.O_NONBLOCK),
+    );
+    if (file === null) return null;
     const socket = new Socket({ fd: file, readable: false, writable: true });
     // Each write gets its own failure.
     socket.on('error', (error: Error) => {
@@ -234,29 +232,8 @@ const INVALID_END = '!\n';
 const SENT: Written = { kind: 'sent' };
 const CLOSED: Written = { kind: 'not-sent', reason: 'it no longer reads' };
 
-interface Recorded {
-  readonly stage: Stage;
-  readonly id: string;
-}
-
-function recordIn(path: string): readonly Recorded[] {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return [];
-    throw error;
-  }
-  return text.split('\n').flatMap((line) => (line === '' ? [] : recorded(line)));
-}
-
 /** A torn line is ignored. */
-function recorded(line: string): readonly Recorded[] {
-  try {
-    const [stage, id] = JSON.parse(line) as readonly [Stage, string];
-    return [{ stage, id }];
-  } catch (error) {
-    if (error instanceof SyntaxError) return [];
-    throw error;
-  }
+function recordIn(path: string): readonly (readonly [Stage, string])[] {
+  const lines = tolerate(ABSENT, '', () => readFileSync(path, 'utf8')).split('\n');
+  return lines.map((line) => parseJson(line) as readonly [Stage, string] | null).filter((entry) => entry !== null);
 }

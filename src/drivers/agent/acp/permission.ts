@@ -3,16 +3,19 @@
 //
 // No two requests of an agent have the same text, so a decision about one is never applied to another.
 
+import { resolve } from 'node:path';
+
 import type {
   PermissionOption,
   RequestPermissionRequest,
   RequestPermissionResponse,
   ToolCallUpdate,
 } from '@agentclientprotocol/sdk/unstable';
-import type { Json } from '../../../base/json.ts';
-import { isJsonMap } from '../../../base/json.ts';
-import type { DialogVerdict } from '../../../engine/ports.ts';
+
+import { isJsonMap, type Json } from '../../../base/json.ts';
+import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { Dialog } from '../../../ir/effect.ts';
+import { isWithin } from '../../../sys/files.ts';
 import type { RpcRequest, Unchecked } from './rpc.ts';
 
 /** Name of the run's own MCP server. Its tools need no permission. */
@@ -22,6 +25,19 @@ export function isOwnTool({ params }: RpcRequest): boolean {
   const { title, kind } = toolCallIn(params);
   // A shell command may have any title, but is of another kind.
   return kind === 'other' && typeof title === 'string' && new RegExp(`^mcp__${OWN_SERVER}__\\w+$`).test(title);
+}
+
+/** Whether all that the tool call does is to change files in the folder, as far as it says. */
+export function changesFilesIn(folder: string, { params }: RpcRequest): boolean {
+  const { kind, locations } = toolCallIn(params);
+  const paths = (Array.isArray(locations) ? (locations as readonly Json[]) : []).map((place) =>
+    isJsonMap(place) && typeof place['path'] === 'string' ? resolve(folder, place['path']) : null,
+  );
+  return (
+    kind === 'edit' &&
+    paths.length > 0 &&
+    paths.every((path) => path !== null && (path === folder || isWithin(folder, path)))
+  );
 }
 
 export function permissionDialog({ id, params }: RpcRequest): Dialog {
@@ -51,13 +67,9 @@ export const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cance
 /** Prefers an option for this call to one for all calls. */
 export function byRule({ params }: RpcRequest, rule: 'allow' | 'deny'): Option | null {
   const options = optionsIn(params);
-  const kinds: readonly PermissionOption['kind'][] =
-    rule === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
-  for (const kind of kinds) {
-    const option = options.find((each) => each.kind === kind);
-    if (option !== undefined) return option;
-  }
-  return null;
+  const kinds =
+    rule === 'allow' ? (['allow_once', 'allow_always'] as const) : (['reject_once', 'reject_always'] as const);
+  return kinds.flatMap((kind) => options.find((option) => option.kind === kind) ?? [])[0] ?? null;
 }
 
 /** An answer that is the id or the name of an option selects it; any other answer counts as yes or no only. */
@@ -89,4 +101,67 @@ const SHOWN_MAX = 2_000;
 
 function shortened(text: string): string {
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+}
+
+/** A permission request that a person must decide. */
+export interface Question {
+  /** Identifies the request. */
+  readonly key: string;
+  readonly request: RpcRequest;
+  readonly dialog: Dialog;
+}
+
+/**
+ * Questions of an agent to people, one at a time: shown to the step that waits for the agent, and answered by a
+ * decision about exactly that question.
+ */
+export class Dialogs {
+  readonly #first: () => Question | null;
+  readonly #answer: (question: Question, verdict: DialogVerdict) => void;
+  readonly #listeners = new Set<Note>();
+  #shown: { readonly key: string; readonly listener: Note } | null = null;
+  #verdict: DialogVerdict | null = null;
+
+  /** `first`: the next question to answer. */
+  constructor(first: () => Question | null, answer: (question: Question, verdict: DialogVerdict) => void) {
+    this.#first = first;
+    this.#answer = answer;
+  }
+
+  /** Only the first listener is notified. Returns a function that stops listening. */
+  listen(note: Note): () => void {
+    // Two listeners may be the same function.
+    const listener: Note = (progress) => note(progress);
+    this.#listeners.add(listener);
+    this.update();
+    return () => {
+      this.#listeners.delete(listener);
+      this.update();
+    };
+  }
+
+  /** After a restart, a decision may arrive before the question does. */
+  decide(verdict: DialogVerdict): void {
+    this.#verdict = verdict;
+    this.update();
+  }
+
+  /** To be called when the open question may have changed. */
+  update(): void {
+    const question = this.#first();
+    const [listener] = this.#listeners;
+    const shown = this.#shown;
+    if (shown !== null && (shown.key !== question?.key || shown.listener !== listener)) {
+      this.#shown = null;
+      if (this.#listeners.has(shown.listener)) void shown.listener({ dialog: null });
+    }
+    if (question === null) return;
+    if (this.#shown === null && listener !== undefined) {
+      this.#shown = { key: question.key, listener };
+      void listener({ dialog: question.dialog });
+    }
+    const { name, text } = question.dialog;
+    if (this.#verdict?.dialog.name === name && this.#verdict.dialog.text === text)
+      this.#answer(question, this.#verdict);
+  }
 }

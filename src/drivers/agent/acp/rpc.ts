@@ -11,10 +11,16 @@ import type {
   RequestPermissionResponse,
   ResumeSessionRequest,
 } from '@agentclientprotocol/sdk/unstable';
-import type { Json, JsonMap } from '../../../base/json.ts';
-import { isJsonMap } from '../../../base/json.ts';
 
-/** Requests that we send. */
+import { isJsonMap, type Json, type JsonMap, parseJson } from '../../../base/json.ts';
+
+/** What we send. */
+export type Outgoing =
+  | ({ readonly id: string } & AgentRequest)
+  | { readonly method: 'session/cancel'; readonly params: CancelNotification }
+  | { readonly id: Json; readonly result: RequestPermissionResponse }
+  | { readonly id: Json; readonly error: { readonly code: number; readonly message: string } };
+
 export type AgentRequest =
   | { readonly method: 'initialize'; readonly params: InitializeRequest }
   | SessionRequest
@@ -30,26 +36,15 @@ export type SessionRequest =
 /** An object of the schema as it arrives: each of its fields may be absent or hold anything. */
 export type Unchecked<T> = { readonly [K in T extends unknown ? keyof T : never]?: Json };
 
-export type Incoming = RpcAnswer | RpcRequest | RpcNotification;
-
-/** To a request of ours. */
-export interface RpcAnswer {
-  readonly kind: 'answer';
-  readonly id: Json;
-  /** Null if it is an error. */
-  readonly result: Json;
-  readonly error: RpcError | null;
-}
+export type Incoming =
+  /** To a request of ours. `result`: null if it is an error. */
+  | { readonly kind: 'answer'; readonly id: Json; readonly result: Json; readonly error: RpcError | null }
+  | RpcRequest
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonMap };
 
 export interface RpcRequest {
   readonly kind: 'request';
   readonly id: Json;
-  readonly method: string;
-  readonly params: JsonMap;
-}
-
-export interface RpcNotification {
-  readonly kind: 'notification';
   readonly method: string;
   readonly params: JsonMap;
 }
@@ -62,33 +57,17 @@ export interface RpcError {
 
 export const METHOD_NOT_FOUND = -32_601;
 
-export function requestLine(id: string, { method, params }: AgentRequest): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, method, params });
-}
-
-export function cancelLine(params: CancelNotification): string {
-  return JSON.stringify({ jsonrpc: '2.0', method: 'session/cancel', params });
-}
-
-export function answerLine(id: Json, result: RequestPermissionResponse): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, result });
-}
-
-export function errorLine(id: Json, code: number, message: string): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
+export function lineOf(message: Outgoing): string {
+  return JSON.stringify({ jsonrpc: '2.0', ...message });
 }
 
 /** Several if the line is a batch, none if it is not JSON-RPC. */
-export function messagesIn(line: Buffer): readonly Incoming[] {
-  const value = jsonIn(line.toString('utf8'));
-  const all = Array.isArray(value) ? (value as readonly Json[]) : [value];
-  return all.flatMap((each) => {
-    const message = messageOf(each);
-    return message === null ? [] : [message];
-  });
+export function parseMessages(line: string): readonly Incoming[] {
+  const value = parseJson(line);
+  return (Array.isArray(value) ? (value as readonly Json[]) : [value]).flatMap((each) => messageOf(each) ?? []);
 }
 
-function messageOf(value: Json | undefined): Incoming | null {
+function messageOf(value: Json): Incoming | null {
   if (!isJsonMap(value)) return null;
   const { id, method } = value;
   const params = isJsonMap(value['params']) ? value['params'] : {};
@@ -109,14 +88,4 @@ function errorOf(value: Json | undefined): RpcError | null {
     code: typeof code === 'number' ? code : 0,
     message: texts.length === 0 ? JSON.stringify(value) : [...new Set(texts)].join(': '),
   };
-}
-
-/** Undefined if it is not JSON. */
-function jsonIn(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

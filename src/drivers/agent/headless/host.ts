@@ -13,51 +13,30 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { present } from '../../../base/assert.ts';
+
+import { ok, present } from '../../../base/errors.ts';
 import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
-import { success } from '../../../ir/effect.ts';
-import type { Outcome } from '../../../ir/effect.ts';
-import { failure } from '../../../ir/failure.ts';
+import { type Outcome, success } from '../../../ir/effect.ts';
 import type { Failure } from '../../../ir/failure.ts';
-import { promptText } from '../../../ir/prompt-text.ts';
-import { answeredText } from '../../../ir/prompt-text.ts';
-import type { AgentMessage, PromptMessage } from '../../../ir/prompt-text.ts';
-import type { Usage } from '../../../ir/usage.ts';
-import { holeValues, layOut } from '../render-adapter.ts';
-import { wasEndedByUs } from '../files.ts';
-import type { AgentStart } from '../files.ts';
-import type {
-  AgentExit,
-  AgentHost,
-  Concluded,
-  FoundAgent,
-  HandRequest,
-  Handover,
-  HostedAgent,
-  Readiness,
-  StartRequest,
-  WorkEnd,
-} from '../host.ts';
+import type { Usage } from '../../../ir/output.ts';
+import { type AgentMessage, answeredText, type PromptMessage, promptText } from '../../../ir/prompt-text.ts';
+import { timeLimit, within } from '../../../sys/clock.ts';
+import { ABSENT, tolerate } from '../../../sys/errors.ts';
+import { makeFolder, readJsonFile, writeJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
+import { killProcessTree, type Termination } from '../../../sys/kill-process-tree.ts';
+import { findProcess, type ProcessEntry } from '../../../sys/process.ts';
+import { type DriverContext, type EnvVariables, markerOf } from '../../environment.ts';
+import { failed } from '../../outputs.ts';
+import { deferred, soon } from '../../pending-effect.ts';
+import { fileName, folderOfEffect, hasBegun, partOf, unlessRefused } from '../../step-folder.ts';
+import { type AgentStart, wasEndedByUs } from '../files.ts';
+import { type AgentExit, type AgentHost, type Concluded, type FoundAgent, never, notTaken } from '../host.ts';
+import type { HandRequest, Handover, HostedAgent, Readiness, StartRequest, WorkEnd } from '../host.ts';
+import { holeValues, type HoleValues, layOut } from '../render-adapter.ts';
 import { missingProgram } from '../spawn-request.ts';
-import { soon } from '../../pending-effect.ts';
-import { markerOf } from '../../environment.ts';
-import type { DriverContext } from '../../environment.ts';
-import { findProcess } from '../../../sys/process-table.ts';
-import type { ProcessEntry } from '../../../sys/process-table.ts';
-import { killProcessTree } from '../../../sys/kill-process-tree.ts';
-import type { Termination } from '../../../sys/kill-process-tree.ts';
-import { fileName, hasBegun, stepFolder } from '../../step-folder.ts';
-import { makeFolder } from '../../../sys/private-file.ts';
-import { readJsonFile, writeJsonFile, writeJsonFileIfWanted } from '../../../sys/json-file.ts';
 import { limitOf, turnOutcome } from './outcome.ts';
-import type { SessionRegistry } from './session-registry.ts';
-import { commandFor } from './session-plan.ts';
-import type { SessionWish } from './session-plan.ts';
-import { sumOf } from './spending.ts';
-import { stateOf, Turn } from './turn.ts';
-import type { TurnPlace } from './turn.ts';
-import { within } from '../../../sys/with-timeout.ts';
+import { commandFor, type SessionRegistry, type SessionWish, sumOf } from './sessions.ts';
+import { stateOf, Turn, type TurnPlace } from './turn.ts';
 
 export interface HeadlessHostOptions extends DriverContext {
   /** Must have a headless profile. */
@@ -72,12 +51,11 @@ export interface HeadlessHostOptions extends DriverContext {
 
 export function headlessHost(options: HeadlessHostOptions): AgentHost {
   const ways = present(options.adapter.headless, `the adapter ${options.adapter.name} has no turns`);
-  const around: Surroundings = { ...options, ways };
-  const met = new Map<string, HeadlessAgent>();
+  const known = new Map<string, HeadlessAgent>();
   const agentOf = (start: AgentStart): HeadlessAgent => {
-    const known = met.get(start.folder.path) ?? new HeadlessAgent(start, around);
-    met.set(start.folder.path, known);
-    return known;
+    const agent = known.get(start.folder.path) ?? new HeadlessAgent(start, options, ways);
+    known.set(start.folder.path, agent);
+    return agent;
   };
   return {
     start: (request) => {
@@ -94,10 +72,6 @@ const GRACE_MS = 10_000;
 /** How often an agent that stops without a report is asked again. */
 const ASKS_MAX = 3;
 
-interface Surroundings extends HeadlessHostOptions {
-  readonly ways: HeadlessProfile;
-}
-
 interface Beginning {
   readonly resumeSession: string | null;
   readonly forks: boolean;
@@ -107,7 +81,7 @@ interface Beginning {
 }
 
 /** A prompt that the agent received. */
-interface Given {
+interface PromptRecord {
   readonly id: string;
   readonly step: string;
 }
@@ -115,9 +89,10 @@ interface Given {
 class HeadlessAgent implements HostedAgent {
   readonly start: AgentStart;
   readonly terminal = null;
-  readonly ended: Promise<AgentExit>;
-  readonly #around: Surroundings;
-  #tellEnd: (exit: AgentExit) => void = () => undefined;
+  readonly #end = deferred<AgentExit>();
+  readonly ended = this.#end.promise;
+  readonly #options: HeadlessHostOptions;
+  readonly #ways: HeadlessProfile;
   readonly #gone = new AbortController();
   readonly #sessionWatchers: ((session: string) => void)[] = [];
   /** Turns in progress known to this engine, by folder. */
@@ -125,12 +100,10 @@ class HeadlessAgent implements HostedAgent {
   /** One at a time, since turns share a session. */
   #running: Turn | null = null;
 
-  constructor(start: AgentStart, around: Surroundings) {
+  constructor(start: AgentStart, options: HeadlessHostOptions, ways: HeadlessProfile) {
     this.start = start;
-    this.#around = around;
-    this.ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
-    });
+    this.#options = options;
+    this.#ways = ways;
   }
 
   get alive(): boolean {
@@ -138,41 +111,35 @@ class HeadlessAgent implements HostedAgent {
   }
 
   get session(): string | null {
-    const told = readJsonFile(this.#file('headless-session.json')) as { readonly session: string } | null;
-    return told?.session ?? this.start.session;
+    return this.#latestSession ?? this.start.session;
   }
 
   begin({ environment, resumeSession, forks, args }: StartRequest): void {
-    const { adapter, ways, sessions } = this.#around;
+    const { adapter, sessions } = this.#options;
     const kind = resumeSession === null ? 'fresh' : forks ? 'fork' : 'resume';
-    if (commandFor({ kind }, ways) === null) {
-      const what = kind === 'fork' ? 'fork a session' : 'resume a session';
-      this.#refuse(`the adapter ${adapter.name} has no way to ${what} without a terminal`);
-      return;
-    }
-    try {
-      const laidOut = layOut(adapter, this.#holes(), this.#around.environment);
-      if (!laidOut.ok) {
-        this.#refuse(laidOut.error);
-        return;
-      }
+    const begun = unlessRefused(() => {
+      const command = commandFor(kind, adapter.name, this.#ways);
+      if (!command.ok) return command;
+      const laidOut = layOut(adapter, this.#holes, this.#options.environment);
+      if (!laidOut.ok) return laidOut;
       const { session } = this.start;
       if (session !== null && kind !== 'resume') sessions.choose(session, resumeSession);
       const beginning: Beginning = { resumeSession, forks, args, environment: this.#difference(environment) };
       writeJsonFile(this.#file('headless.json'), beginning);
-    } catch (error) {
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-      this.#refuse(error.message);
-    }
+      return ok(null);
+    });
+    if (begun.ok) return;
+    this.#gone.abort();
+    this.#end.resolve({ status: null, refusal: begun.error, output: null });
   }
 
   find(): FoundAgent {
     if (readJsonFile(this.#file('headless.json')) === null) return { kind: 'never' };
     if (!this.alive || existsSync(this.#file('headless-over.json')) || wasEndedByUs(this.start)) return gone(0);
-    for (const given of this.#given()) {
-      const place = this.#place(given, this.#lastAsk(given));
-      const known = this.#turns.has(place.folder.path) ? 'known' : stateOf(place);
-      if (known === 'alive') this.#meet(place, true).adopt();
+    for (const record of this.#prompts()) {
+      const place = this.#place(record, this.#lastAsk(record));
+      const known = this.#turns.has(place.folder.prefix) ? 'known' : stateOf(place);
+      if (known === 'alive') this.#track(place, true).adopt();
       if (known !== 'lost') continue;
       // It was lost together with its turn; leftovers of the turn are killed.
       new Turn(place).adopt();
@@ -186,28 +153,27 @@ class HeadlessAgent implements HostedAgent {
     return Promise.resolve({ kind: this.alive ? 'ready' : 'gone' });
   }
 
-  watchSession(told: (session: string) => void): void {
-    this.#sessionWatchers.push(told);
+  watchSession(onSession: (session: string) => void): void {
+    this.#sessionWatchers.push(onSession);
     const { session } = this;
-    if (session !== null) told(session);
+    if (session !== null) onSession(session);
   }
 
   async hand(message: AgentMessage, { note, givenUp }: HandRequest): Promise<Handover> {
     if (message.kind === 'key') return notTaken('it has no keys');
     if (!this.alive) return { kind: 'agent-gone' };
     const place = this.#place(message, 1);
-    const isGiven = readJsonFile(this.#givenFile(message.id)) !== null;
-    if (isGiven && (this.#turns.has(place.folder.path) || stateOf(place) !== 'never')) return { kind: 'taken' };
+    const isRecorded = readJsonFile(this.#promptFile(message.id)) !== null;
+    if (isRecorded && (this.#turns.has(place.folder.prefix) || stateOf(place) !== 'never')) return { kind: 'taken' };
     if (this.#running !== null) void note({ delivery: 'queued' });
-    if (!(await this.#free(givenUp))) return this.alive ? notTaken('it was given up') : { kind: 'agent-gone' };
-    try {
+    if (!(await this.#becomesFree(givenUp))) return this.alive ? notTaken('it was given up') : { kind: 'agent-gone' };
+    const recorded = unlessRefused(() => {
       makeFolder(this.#file('turns'));
       const { id, step } = message;
-      writeJsonFile(this.#givenFile(id), { id, step });
-    } catch (error) {
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-      return notTaken(error.message);
-    }
+      writeJsonFile(this.#promptFile(id), { id, step });
+      return ok(null);
+    });
+    if (!recorded.ok) return notTaken(recorded.error);
     const turn = this.#begin(place, message, answeredText(message));
     // Nobody waits for the result.
     if (message.mode === 'fire-forget') void turn.ended.then(() => this.#forget(message));
@@ -216,15 +182,12 @@ class HeadlessAgent implements HostedAgent {
   }
 
   hasBegun(id: string): boolean {
-    return this.#begun(id) !== null;
+    return this.#startedPrompt(id) !== null;
   }
 
   async atWork(message: AgentMessage, over: AbortSignal): Promise<WorkEnd> {
     if (message.kind === 'key') return never();
-    const stopped = new Promise<null>((resolve) => {
-      over.addEventListener('abort', () => resolve(null), { once: true });
-    });
-    const end = await this.#workEnd(message, stopped);
+    const end = await this.#workEnd(message, timeLimit({ signal: over }).ended);
     if (end === null) return never();
     this.#forget(message);
     return end;
@@ -232,26 +195,21 @@ class HeadlessAgent implements HostedAgent {
 
   /** Null if monitoring was stopped. */
   async #workEnd(message: PromptMessage, stopped: Promise<null>): Promise<WorkEnd | null> {
-    const { files, adapter } = this.#around;
+    const { files, adapter, heard } = this.#options;
+    const isStopped = stopped.then(() => true);
     for (;;) {
       const ask = this.#lastAsk(message);
-      const { folder } = this.#place(message, ask);
-      const end = await Promise.race([this.#known(message, ask).ended, stopped]);
+      const place = this.#place(message, ask);
+      const end = await Promise.race([this.#known(place).ended, stopped]);
       if (end === null) return null;
       const limit = end.kind === 'over' ? limitOf(end, adapter) : null;
       if (limit !== null) return { kind: 'limit', limit };
-      const outcome = await turnOutcome(end, { files, folder, adapter, idleMs: null });
+      const outcome = await turnOutcome(end, { files, folder: place.folder, adapter, idleMs: null });
       const usage = await this.#usage(message);
-      if (outcome.kind === 'failure') return { kind: 'over', outcome: failed(outcome.failure, this.#around, usage) };
+      if (outcome.kind === 'failure') return { kind: 'over', outcome: this.#failed(outcome.failure, usage) };
       // The report may arrive after the turn in which it was made.
-      await this.#around.heard();
-      if (
-        (await within(
-          stopped.then(() => true),
-          { timeoutMs: 0 },
-        )) === true
-      )
-        return null;
+      await heard();
+      if ((await within(isStopped, { timeoutMs: 0 })) === true) return null;
       const missing = message.expects.filter(({ required }) => required).map(({ name }) => name);
       const { session } = outcome;
       if (missing.length === 0) {
@@ -260,11 +218,10 @@ class HeadlessAgent implements HostedAgent {
         return { kind: 'over', outcome: success(result, { session, usage, kept }) };
       }
       if (ask > ASKS_MAX) {
-        const told = `the agent has not reported ${missing.join(', ')}, though it was asked again ${ASKS_MAX} times`;
-        const problem = failure('output-missing', told, { session, usage });
-        return { kind: 'over', outcome: { kind: 'failure', failure: problem } };
+        const reason = `the agent has not reported ${missing.join(', ')}, though it was asked again ${ASKS_MAX} times`;
+        return { kind: 'over', outcome: failed('output-missing', reason, { session, usage }) };
       }
-      if (!(await this.#free(stopped))) return null;
+      if (!(await this.#becomesFree(stopped))) return null;
       this.#begin(this.#place(message, ask + 1), message, askAgain(message, missing));
     }
   }
@@ -273,22 +230,22 @@ class HeadlessAgent implements HostedAgent {
   decide(): void {}
 
   async conclude(id: string, timeoutMs: number): Promise<Concluded> {
-    const given = this.#begun(id);
-    if (given === null) return { session: this.session, usage: null };
-    const turn = this.#known(given, this.#lastAsk(given));
+    const record = this.#startedPrompt(id);
+    if (record === null) return { session: this.session, usage: null };
+    const turn = this.#lastTurn(record);
     if ((await within(turn.ended, { timeoutMs })) === null) turn.stop('stopped');
-    const usage = await this.#usage(given);
-    this.#forget(given);
+    const usage = await this.#usage(record);
+    this.#forget(record);
     return { usage, session: this.session };
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {
-    const given = this.#begun(id);
-    if (given === null) return;
-    const turn = this.#known(given, this.#lastAsk(given));
+    const record = this.#startedPrompt(id);
+    if (record === null) return;
+    const turn = this.#lastTurn(record);
     turn.stop('stopped', timeoutMs);
     await turn.ended;
-    this.#forget(given);
+    this.#forget(record);
   }
 
   /** The agent and its processes are gone. */
@@ -297,15 +254,15 @@ class HeadlessAgent implements HostedAgent {
     this.#gone.abort();
     const running = this.#running;
     running?.stop('stopped', graceMs);
-    const rest = this.#given()
-      .flatMap((given) => Array.from({ length: this.#lastAsk(given) }, (_, index) => this.#place(given, index + 1)))
-      .filter(({ folder }) => running === null || this.#turns.get(folder.path) !== running)
+    const rest = this.#prompts()
+      .flatMap((record) => this.#places(record))
+      .filter(({ folder }) => running === null || this.#turns.get(folder.prefix) !== running)
       .map(({ marker }) => killProcessTree({ marker, leader: null }, { graceMs }));
     const done = async (): Promise<readonly ProcessEntry[]> => {
       const end = await running?.ended;
       const left = end?.kind === 'over' ? end.left.flatMap((pid) => findProcess(pid) ?? []) : [];
       const others = await Promise.all(rest.map((ending) => ending.done));
-      this.#tellEnd({ status: 0, refusal: null, output: null });
+      this.#end.resolve({ status: 0, refusal: null, output: null });
       return [...left, ...others.flat()];
     };
     return {
@@ -320,42 +277,25 @@ class HeadlessAgent implements HostedAgent {
     };
   }
 
-  #refuse(refusal: string): void {
-    this.#gone.abort();
-    this.#tellEnd({ status: null, refusal, output: null });
-  }
-
   /** Whether it became free before the sender gave up or the agent was stopped. */
-  async #free(givenUp: Promise<unknown>): Promise<boolean> {
-    let isGivenUp = false;
+  async #becomesFree(givenUp: Promise<unknown>): Promise<boolean> {
+    let hasGivenUp = false;
     void givenUp.then(() => {
-      isGivenUp = true;
+      hasGivenUp = true;
     });
     // A sender that gave up earlier has done so by then.
     await soon();
     for (;;) {
-      if (!this.alive || isGivenUp) return false;
+      if (!this.alive || hasGivenUp) return false;
       if (this.#running === null) return true;
-      await this.#unlessGone(Promise.race([this.#running.ended, givenUp]));
+      await within(Promise.race([this.#running.ended, givenUp]), { signal: this.#gone.signal });
     }
-  }
-
-  async #unlessGone(promise: Promise<unknown>): Promise<void> {
-    const { signal } = this.#gone;
-    await new Promise<void>((resolve, reject) => {
-      const end = (): void => {
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      signal.addEventListener('abort', end);
-      promise.then(end, reject);
-    });
   }
 
   #begin(place: TurnPlace, { step, expects }: PromptMessage, prompt: string): Turn {
     const { environment, args } = this.#beginning();
-    const base = Object.entries({ ...this.#around.environment, ...environment, MEOW_STEP: step });
-    const turn = this.#meet(place, true);
+    const base = Object.entries({ ...this.#options.environment, ...environment, MEOW_STEP: step });
+    const turn = this.#track(place, true);
     turn.begin({
       prompt,
       model: null,
@@ -364,7 +304,7 @@ class HeadlessAgent implements HostedAgent {
       session: this.#wish(),
       again: true,
       workdir: this.start.workdir,
-      holes: this.#holes(),
+      holes: this.#holes,
       environment: Object.fromEntries(base.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))),
       hooked: expects.length > 0,
     });
@@ -373,69 +313,65 @@ class HeadlessAgent implements HostedAgent {
 
   #wish(): SessionWish {
     const { resumeSession, forks } = this.#beginning();
-    if (this.#around.ways.sessionId === 'none') return { kind: 'fresh', id: null };
-    const told = readJsonFile(this.#file('headless-session.json')) as { readonly session: string } | null;
-    if (told !== null) return { kind: 'resume', id: told.session };
+    if (this.#ways.sessionId === 'none') return { kind: 'fresh', id: null };
+    const latest = this.#latestSession;
+    if (latest !== null) return { kind: 'resume', id: latest };
     const { session } = this.start;
     if (resumeSession === null) return { kind: 'fresh', id: session };
     return forks ? { kind: 'fork', id: resumeSession, newId: session } : { kind: 'resume', id: resumeSession };
   }
 
   /** A turn that has left files. */
-  #known(given: Given, ask: number): Turn {
-    const place = this.#place(given, ask);
-    const known = this.#turns.get(place.folder.path);
+  #known(place: TurnPlace): Turn {
+    const known = this.#turns.get(place.folder.prefix);
     if (known !== undefined) return known;
-    const turn = this.#meet(place, false);
+    const turn = this.#track(place, false);
     turn.adopt();
     return turn;
   }
 
-  #meet(place: TurnPlace, runs: boolean): Turn {
+  #track(place: TurnPlace, runs: boolean): Turn {
     const turn = new Turn(place);
-    this.#turns.set(place.folder.path, turn);
+    this.#turns.set(place.folder.prefix, turn);
     turn.watchSession((session) => this.#inSession(session));
     if (!runs) return turn;
     this.#running = turn;
     void turn.ended.then(({ kind }) => {
       if (this.#running === turn) this.#running = null;
       // A turn that never began may begin again.
-      if (kind === 'refused') this.#turns.delete(place.folder.path);
+      if (kind === 'refused') this.#turns.delete(place.folder.prefix);
     });
     return turn;
   }
 
   #inSession(session: string): void {
-    const told = readJsonFile(this.#file('headless-session.json')) as { readonly session: string } | null;
-    if (told?.session === session) return;
+    if (this.#latestSession === session) return;
     const before = this.session;
     writeJsonFileIfWanted(this.#file('headless-session.json'), { session });
-    if (session !== before) for (const tell of this.#sessionWatchers) tell(session);
+    if (session !== before) for (const onSession of this.#sessionWatchers) onSession(session);
   }
 
   /** Sum over the finished turns of a prompt. */
-  async #usage(given: Given): Promise<Usage | null> {
+  async #usage(record: PromptRecord): Promise<Usage | null> {
     const all: Usage[] = [];
-    for (let ask = 1; ask <= this.#lastAsk(given); ask += 1) {
-      const end = await this.#known(given, ask).ended;
+    for (const place of this.#places(record)) {
+      const end = await this.#known(place).ended;
       if (end.kind === 'over') all.push(end.usage);
     }
     return sumOf(all);
   }
 
   /** Its turns have ended and nobody waits for them; later requests find them in their folders. */
-  #forget(given: Given): void {
-    for (let ask = 1; ask <= this.#lastAsk(given); ask += 1) this.#turns.delete(this.#place(given, ask).folder.path);
+  #forget(record: PromptRecord): void {
+    for (const { folder } of this.#places(record)) this.#turns.delete(folder.prefix);
   }
 
-  #place({ id, step }: Given, ask: number): TurnPlace {
-    const { adapter, sessions, graceMs = GRACE_MS } = this.#around;
-    const attempt = Number(id.slice(id.lastIndexOf('#') + 1));
-    const first = stepFolder(this.#around.files, step, attempt);
-    const further = { path: join(first.path, `ask-${ask}`), inRun: join(first.inRun, `ask-${ask}`) };
+  #place(record: PromptRecord, ask: number): TurnPlace {
+    const { adapter, sessions, files, graceMs = GRACE_MS } = this.#options;
+    const first = folderOfEffect(files, record);
     return {
-      folder: ask === 1 ? first : further,
-      marker: markerOf(this.#around, ask === 1 ? id : `${id}.${ask}`),
+      folder: ask === 1 ? first : partOf(first, `ask-${ask}`),
+      marker: markerOf(this.#options, ask === 1 ? record.id : `${record.id}.${ask}`),
       adapter,
       sessions,
       idleMs: null,
@@ -444,34 +380,38 @@ class HeadlessAgent implements HostedAgent {
     };
   }
 
+  #places(record: PromptRecord): readonly TurnPlace[] {
+    return Array.from({ length: this.#lastAsk(record) }, (_, index) => this.#place(record, index + 1));
+  }
+
+  #lastTurn(record: PromptRecord): Turn {
+    return this.#known(this.#place(record, this.#lastAsk(record)));
+  }
+
   /** Number of the prompt's last turn. A turn that was only planned does not count. */
-  #lastAsk(given: Given): number {
+  #lastAsk(record: PromptRecord): number {
     let ask = 1;
-    while (this.#hasBegun(this.#place(given, ask + 1))) ask += 1;
+    while (this.#hasBegun(this.#place(record, ask + 1))) ask += 1;
     return ask;
   }
 
   #hasBegun({ folder }: TurnPlace): boolean {
-    return this.#turns.has(folder.path) || hasBegun(folder.path);
+    return this.#turns.has(folder.prefix) || hasBegun(folder);
   }
 
-  #given(): readonly Given[] {
-    try {
-      const names = readdirSync(this.#file('turns')).filter((name) => name.endsWith('.json'));
-      return names.flatMap((name) => (readJsonFile(join(this.#file('turns'), name)) as Given | null) ?? []);
-    } catch (error) {
-      if (isErrno(error, ...ABSENT)) return [];
-      throw error;
-    }
+  #prompts(): readonly PromptRecord[] {
+    const folder = this.#file('turns');
+    const names = tolerate(ABSENT, [], () => readdirSync(folder)).filter((name) => name.endsWith('.json'));
+    return names.flatMap((name) => (readJsonFile(join(folder, name)) as PromptRecord | null) ?? []);
   }
 
   /** Null without such a prompt, or if no program started with it. */
-  #begun(id: string): Given | null {
-    const given = readJsonFile(this.#givenFile(id)) as Given | null;
-    return given !== null && this.#hasBegun(this.#place(given, 1)) ? given : null;
+  #startedPrompt(id: string): PromptRecord | null {
+    const record = readJsonFile(this.#promptFile(id)) as PromptRecord | null;
+    return record !== null && this.#hasBegun(this.#place(record, 1)) ? record : null;
   }
 
-  #givenFile(id: string): string {
+  #promptFile(id: string): string {
     return join(this.#file('turns'), `${fileName(id)}.json`);
   }
 
@@ -480,26 +420,39 @@ class HeadlessAgent implements HostedAgent {
     return present(kept, `agent ${this.start.agent} was not started here`);
   }
 
-  #difference(environment: Readonly<Record<string, string>>): Beginning['environment'] {
-    const base = this.#around.environment;
+  #difference(environment: EnvVariables): Beginning['environment'] {
+    const base = this.#options.environment;
     const gone = Object.keys(base).filter((name) => !Object.hasOwn(environment, name));
     const other = Object.entries(environment).filter(([name, value]) => base[name] !== value);
     return Object.fromEntries([...gone.map((name) => [name, null] as const), ...other]);
   }
 
-  #holes(): ReturnType<typeof holeValues> {
-    const { agent, workdir, folder } = this.start;
-    return holeValues(this.#around.adapter, this.#around, { agent, workdir, folder: folder.path });
+  get #holes(): HoleValues {
+    return holeValues(this.#options.adapter, this.#options, this.start);
+  }
+
+  /** Of the latest turn. */
+  get #latestSession(): string | null {
+    const latest = readJsonFile(this.#file('headless-session.json')) as { readonly session: string } | null;
+    return latest?.session ?? null;
   }
 
   #file(name: string): string {
     return join(this.start.folder.path, name);
   }
-}
 
-/** For callers that no longer listen. */
-function never(): Promise<never> {
-  return new Promise(() => undefined);
+  /** A failed turn does not end its agent. */
+  #failed(problem: Failure, usage: Usage | null): Outcome {
+    const { adapter, environment } = this.#options;
+    const exit = { status: problem.code, output: problem.output };
+    const absent = problem.kind === 'exit-nonzero' ? missingProgram(adapter, exit, environment) : null;
+    if (absent !== null) {
+      const message = `the agent could not be started: ${absent}`;
+      return { kind: 'failure', failure: { ...problem, kind: 'not-started', message, usage } };
+    }
+    const kind = problem.kind === 'lost' || problem.kind === 'signal' ? 'agent-crashed' : problem.kind;
+    return { kind: 'failure', failure: { ...problem, kind, usage } };
+  }
 }
 
 /** In the same words as the first time, so that it is understood in the same way. */
@@ -511,22 +464,6 @@ function askAgain({ mode, expects }: PromptMessage, missing: readonly string[]):
   return promptText(text, mode, expects);
 }
 
-/** A failed turn does not end its agent. */
-function failed(problem: Failure, { adapter, environment }: Surroundings, usage: Usage | null): Outcome {
-  const told = { status: problem.code, said: problem.output };
-  const absent = problem.kind === 'exit-nonzero' ? missingProgram(adapter, told, environment) : null;
-  if (absent !== null) {
-    const message = `the agent could not be started: ${absent}`;
-    return { kind: 'failure', failure: { ...problem, kind: 'not-started', message, usage } };
-  }
-  const kind = problem.kind === 'lost' || problem.kind === 'signal' ? 'agent-crashed' : problem.kind;
-  return { kind: 'failure', failure: { ...problem, kind, usage } };
-}
-
 function gone(status: number | null): FoundAgent {
   return { kind: 'gone', wasReady: true, exit: { status, refusal: null, output: null } };
-}
-
-function notTaken(reason: string): Handover {
-  return { kind: 'not-taken', delivery: 'not-ready', reason };
 }

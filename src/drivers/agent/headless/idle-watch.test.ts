@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { IdleWatch } from './idle-watch.ts';
-import { showLife } from './process-activity.ts';
-import type { LifeSigns } from './process-activity.ts';
+
+import { IdleWatch, type LifeSigns, showLife } from './idle-watch.ts';
 
 let toolInFlight = false;
 let told = 0;

@@ -66,12 +66,29 @@ describe('its end', () => {
     ['Nov 5 at 5pm', at(2026, 10, 5, 17, 0)],
     ['Sep 29th, 2027 12:55 AM.', at(2027, 8, 29, 0, 55)],
     ['January 2, 1pm', at(2027, 0, 2, 13, 0)],
+    ['3pm (America/Chicago)', Date.UTC(2026, 10, 3, 21)],
+    ['Nov 12 at 4pm (UTC)', Date.UTC(2026, 10, 12, 16)],
+    ['Nov 12 at 4pm (America/Chicago)', Date.UTC(2026, 10, 12, 22)],
+    ['Nov 12, 4pm (UTC)', Date.UTC(2026, 10, 12, 16)],
+    ['3pm (UTC).', utc(15)],
+    ['Jul 3, 2027 at 4pm (America/Chicago)', Date.UTC(2027, 6, 3, 21)],
+    ['Tue 3pm', at(2026, 10, 3, 15, 0)],
+    ['Tue 9am', at(2026, 10, 10, 9, 0)],
+    ['Mon 3pm', at(2026, 10, 9, 15, 0)],
+    ['Wednesday at 3:30 pm', at(2026, 10, 4, 15, 30)],
+    ['Mon 3pm (Asia/Tokyo)', Date.UTC(2026, 10, 9, 6)],
   ])('may be a time of day, and then the end of that minute: %s', (told, moment) => {
     expect(until(`until ${told}`, 'clock')).toBe(moment + 60_000);
   });
 
+  test('may be in words of a day or of a duration, whatever kind of time the pattern expects', () => {
+    expect(until('until in 2 hours', 'clock')).toBe(NOW + 7_200_000);
+  });
+
   test.each([
     ['soon', 'clock'],
+    ['Nov 2 at 5pm', 'clock'],
+    ['Nov 3 at 9am', 'clock'],
     ['25:00', 'clock'],
     ['soon', 'duration'],
     ['soon', 'epoch'],

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -12,11 +12,10 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function turn(name: string, prompt: string, stdout = ''): StepFolder {
-  const path = join(root, name);
-  mkdirSync(path, { recursive: true });
-  writeFileSync(join(path, 'prompt'), prompt);
-  writeFileSync(join(path, 'stdout'), stdout);
-  return { path, inRun: name };
+  const prefix = join(root, `${name}.`);
+  writeFileSync(`${prefix}prompt`, prompt);
+  writeFileSync(`${prefix}stdout`, stdout);
+  return { prefix, inRun: name };
 }
 
 describe('a transcript', () => {
@@ -45,9 +44,9 @@ describe('a transcript', () => {
     expect(replayed(exchanges, 'Go.')).toBe('Go.');
   });
 
-  test('is not kept of a turn whose folder is gone', () => {
+  test('is not kept of a turn whose files are gone', () => {
     const path = join(root, 's.jsonl');
-    keepExchange(path, { path: join(root, 'gone'), inRun: 'gone' }, 'yes');
+    keepExchange(path, { prefix: join(root, 'gone.'), inRun: 'gone' }, 'yes');
     expect(readTranscript(path)).toEqual([]);
   });
 });

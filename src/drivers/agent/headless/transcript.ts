@@ -4,38 +4,33 @@
 // Each session has a file with one line for each answered turn: the prompt and the answer. A turn that is found again
 // is written again and counts once.
 
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ABSENT, isErrno } from '../../../sys/errno.ts';
-import type { StepFolder } from '../../step-folder.ts';
+import { readFileSync } from 'node:fs';
+
+import { ABSENT, tolerate } from '../../../sys/errors.ts';
+import { appendLine, readLines } from '../../../sys/files.ts';
+import { stepFile, type StepFolder } from '../../step-folder.ts';
 import { PROMPT } from './turn-launcher.ts';
 
 export interface Exchange {
-  /** Folder of the turn, relative to the run. */
+  /** Its files, relative to the run. */
   readonly turn: string;
   readonly told: string;
   readonly answered: string;
 }
 
 /** `answer` null: the whole output of the program. */
-export function keepExchange(path: string, { path: folder, inRun }: StepFolder, answer: string | null): void {
-  try {
-    const told = readFileSync(join(folder, PROMPT), 'utf8');
-    const answered = answer ?? readFileSync(join(folder, 'stdout'), 'utf8');
-    const exchange: Exchange = { turn: inRun, told, answered };
-    // Starts with a line end, which terminates a torn line before it.
-    appendFileSync(path, `\n${JSON.stringify(exchange)}\n`, { mode: 0o600 });
-  } catch (error) {
-    // The run's folder was deleted meanwhile.
-    if (!isErrno(error, ...ABSENT)) throw error;
-  }
+export function keepExchange(path: string, folder: StepFolder, answer: string | null): void {
+  // The run's folder may have been deleted meanwhile.
+  tolerate(ABSENT, undefined, () => {
+    const told = readFileSync(stepFile(folder, PROMPT), 'utf8');
+    const answered = answer ?? readFileSync(stepFile(folder, 'stdout'), 'utf8');
+    const exchange: Exchange = { turn: folder.inRun, told, answered };
+    appendLine(path, exchange);
+  });
 }
 
 export function readTranscript(path: string): readonly Exchange[] {
-  if (!existsSync(path)) return [];
-  const exchanges = readFileSync(path, 'utf8')
-    .split('\n')
-    .flatMap((line) => parsed(line) ?? []);
+  const exchanges = readLines(path) as readonly Exchange[];
   return [...new Map(exchanges.map((exchange) => [exchange.turn, exchange])).values()];
 }
 
@@ -53,14 +48,3 @@ export function replayed(exchanges: readonly Exchange[], prompt: string): string
 }
 
 const LINE = '='.repeat(72);
-
-/** Null if it is torn. */
-function parsed(line: string): Exchange | null {
-  if (line === '') return null;
-  try {
-    return JSON.parse(line) as Exchange;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-}

@@ -1,32 +1,23 @@
 // The driver of headless turns: each effect is one run of an agent's program, in the session of its step (turn.ts, turn/1 to
 // turn/4). Failures of the outside world are failures in the answer; an exception is a bug, and ends the engine.
 
-import { assert } from '../../../base/assert.ts';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
+import { assert, err, ok, type Result } from '../../../base/errors.ts';
 import type { Answer, Driver, Note, StopHow } from '../../../engine/ports.ts';
 import type { Adapter } from '../../../ir/adapter.ts';
 import type { Effect, Outcome, TurnSpec } from '../../../ir/effect.ts';
-import { failure } from '../../../ir/failure.ts';
-import type { FailureKind } from '../../../ir/failure.ts';
 import type { FilledText } from '../../../ir/text.ts';
-import { adapterEnvironment, holeValues, layOut } from '../render-adapter.ts';
-import { PendingEffects } from '../../pending-effect.ts';
-import type { PendingEffect } from '../../pending-effect.ts';
-import { environmentFor, inRun, markerOf } from '../../environment.ts';
-import { wholeEnvironment } from '../../../sys/process.ts';
-import type { DriverContext } from '../../environment.ts';
-import type { AdapterNamed } from '../host-registry.ts';
-import { readerNamed } from '../readers/named.ts';
+import { type DriverContext, markerOf, resolveWorkdir } from '../../environment.ts';
+import { failed, resolveText, resolveTexts } from '../../outputs.ts';
+import { ignoreProgress, PendingEffects } from '../../pending-effect.ts';
 import { Spawner } from '../../spawner.ts';
 import { stepFolder } from '../../step-folder.ts';
-import { resolveText } from '../../resolve-text.ts';
-import { resolveWorkdir } from '../../resolve-workdir.ts';
+import type { AdapterNamed } from '../host.ts';
+import { readerNamed } from '../readers/named.ts';
+import { agentEnvironment, layOut, turnHoles } from '../render-adapter.ts';
 import { turnOutcome } from './outcome.ts';
-import type { SessionRegistry } from './session-registry.ts';
+import type { SessionRegistry } from './sessions.ts';
 import { TurnLauncher } from './turn-launcher.ts';
-import { stateOf, Turn } from './turn.ts';
-import type { TurnPlace, TurnStart } from './turn.ts';
+import { stateOf, Turn, type TurnPlace, type TurnStart } from './turn.ts';
 
 export interface TurnDriverOptions extends DriverContext {
   readonly adapters: AdapterNamed;
@@ -34,6 +25,8 @@ export interface TurnDriverOptions extends DriverContext {
   readonly sessions: SessionRegistry;
   /** Wait out usage limits instead of failing. */
   readonly parks?: boolean;
+  /** The answer of a simulated agent whose script has none; null: it makes up its own. */
+  readonly unscripted?: (effect: Effect, prompt: string) => string | null;
   /** Time between the stop signal and the kill; default: 10 seconds. */
   readonly graceMs?: number;
 }
@@ -43,6 +36,8 @@ export function turnDriver(options: TurnDriverOptions): Driver {
 }
 
 const GRACE_MS = 10_000;
+
+type How = 'start' | 'find';
 
 class TurnDriver implements Driver {
   readonly #options: TurnDriverOptions;
@@ -56,20 +51,18 @@ class TurnDriver implements Driver {
     this.#launcher = new TurnLauncher(options.spawner ?? new Spawner(options.environment));
   }
 
-  start(effect: Effect, answer: Answer, note: Note = unheard): void {
+  start(effect: Effect, answer: Answer, note: Note = ignoreProgress): void {
     const prepared = this.#prepared?.effect === effect.id ? this.#prepared.turn : null;
     if (prepared !== null) {
       this.#prepared = null;
       // It starts at once, and runs while the engine does the rest of its work.
       prepared.beginPrepared();
     }
-    this.#ask(effect, answer, (asked, spec) =>
-      this.#perform({ how: 'start', effect, spec, asked, note, begun: prepared }),
-    );
+    this.#ask('start', effect, answer, note, prepared);
   }
 
-  find(effect: Effect, answer: Answer, note: Note = unheard): void {
-    this.#ask(effect, answer, (asked, spec) => this.#perform({ how: 'find', effect, spec, asked, note, begun: null }));
+  find(effect: Effect, answer: Answer, note: Note = ignoreProgress): void {
+    this.#ask('find', effect, answer, note, null);
   }
 
   stop(effectId: string, how: StopHow): void {
@@ -89,46 +82,35 @@ class TurnDriver implements Driver {
     this.#prepared = { effect: effect.id, turn };
   }
 
-  #ask(
-    effect: Effect,
-    answer: Answer,
-    perform: (asked: PendingEffect, spec: TurnSpec<FilledText>) => Promise<Outcome>,
-  ): void {
+  /** `begun`: a turn that has begun already. */
+  #ask(how: How, effect: Effect, answer: Answer, note: Note, begun: Turn | null): void {
     const { spec } = effect;
     assert(spec.kind === 'turn', `no turn: ${effect.id} is a ${spec.kind}`);
-    this.#open.ask(effect.id, answer, (asked) => perform(asked, spec));
-  }
-
-  /** `begun`: a turn that has begun already. */
-  async #perform(request: {
-    readonly how: 'start' | 'find';
-    readonly effect: Effect;
-    readonly spec: TurnSpec<FilledText>;
-    readonly asked: PendingEffect;
-    readonly note: Note;
-    readonly begun: Turn | null;
-  }): Promise<Outcome> {
-    const { how, effect, spec, asked, note, begun } = request;
-    const adapter = this.#adapterOf(spec);
-    if (!adapter.ok) return notStarted(adapter.error);
-    const place = this.#placeOf(effect, spec, adapter.value);
-    const turn = begun ?? new Turn(place);
-    if (begun === null) {
-      if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
-      else if (asked.isStopped) return failed('stopped', 'the agent was stopped before it was started');
-      else {
-        const start = this.#startOf(how, effect, spec, place);
-        if (!start.ok) return notStarted(start.error);
-        turn.begin(start.value);
+    this.#open.ask(effect.id, answer, async (pending) => {
+      const adapter = this.#adapterOf(spec);
+      if (!adapter.ok) return notStarted(adapter.error);
+      const place = this.#placeOf(effect, spec, adapter.value);
+      const turn = begun ?? new Turn(place);
+      if (begun === null) {
+        if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
+        else if (pending.isStopped) return failed('stopped', 'the agent was stopped before it was started');
+        else {
+          const start = this.#startOf(how, effect, spec, place);
+          if (!start.ok) return notStarted(start.error);
+          turn.begin(start.value);
+        }
       }
-    }
-    turn.watchSession((session) => void note({ session }));
-    void asked.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
-    void asked.forced.then(() => turn.stop('stopped', 0));
-    const { files } = this.#options;
-    const { folder, idleMs } = place;
-    const outcome = await turnOutcome(await turn.ended, { files, folder, adapter: adapter.value, idleMs });
-    return this.#options.parks === false ? unparked(outcome) : outcome;
+      turn.watchSession((session) => void note({ session }));
+      if (spec.steering !== null) turn.watchPrinted((printed) => void note({ printed }));
+      void pending.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
+      void pending.forced.then(() => turn.stop('stopped', 0));
+      const end = await turn.ended;
+      const ended = await turnOutcome(end, { ...place, files: this.#options.files });
+      const isSteered = spec.steering !== null && end.kind === 'over' && ended.kind === 'success';
+      const found = how === 'find' && end.kind === 'over' ? { endedAt: end.at } : {};
+      const outcome = { ...(isSteered ? { ...ended, printed: end.printed } : ended), ...found };
+      return this.#options.parks === false ? unparked(outcome) : outcome;
+    });
   }
 
   #placeOf(effect: Effect, { idleMs }: TurnSpec<FilledText>, adapter: Adapter): TurnPlace {
@@ -144,80 +126,56 @@ class TurnDriver implements Driver {
     };
   }
 
-  /** An error is a sentence. */
+  /** An adapter with a headless profile and a known reader. An error is a sentence. */
   #adapterOf(spec: TurnSpec<FilledText>): Result<Adapter, string> {
     const name = resolveText(spec.adapter, this.#options.files);
-    return name.ok ? headlessAdapter(name.value, this.#options.adapters) : name;
+    if (!name.ok) return name;
+    const adapter = this.#options.adapters(name.value);
+    if (!adapter.ok) return adapter;
+    const { headless } = adapter.value;
+    if (headless === null) return err(`the adapter ${name.value} has no way to work without a terminal`);
+    const reader = readerNamed(headless.reader);
+    return reader.ok ? adapter : reader;
   }
 
   /** An error is a sentence. */
-  #startOf(
-    how: 'start' | 'find',
-    effect: Effect,
-    spec: TurnSpec<FilledText>,
-    { adapter, folder }: TurnPlace,
-  ): Result<TurnStart, string> {
+  #startOf(how: How, effect: Effect, spec: TurnSpec<FilledText>, { adapter }: TurnPlace): Result<TurnStart, string> {
     const run = this.#options;
-    const texts: string[] = [];
-    for (const text of [spec.prompt, spec.cwd ?? '', spec.model ?? '', spec.effort ?? '']) {
-      const whole = resolveText(text, run.files);
-      if (!whole.ok) return whole;
-      texts.push(whole.value);
-    }
-    const [prompt = '', cwd = '', model = '', effort = ''] = texts;
+    const unresolved = { prompt: spec.prompt, cwd: spec.cwd ?? '', model: spec.model ?? '', effort: spec.effort ?? '' };
+    const texts = resolveTexts(unresolved, run.files);
+    if (!texts.ok) return texts;
+    const { prompt, cwd, model, effort } = texts.value;
     const workdir = resolveWorkdir(run.cwd, cwd);
     if (!workdir.ok) return workdir;
-    const holes = holeValues(adapter, run, { agent: effect.lane, workdir: workdir.value, folder: folder.path });
-    const base = adapterEnvironment(adapter, run.environment, holes);
-    if (!base.ok) return base;
-    const layers = environmentFor({ base: inRun(base.value, run), run, effect, own: {} });
-    if (!layers.ok) return layers;
-    const environment = { ...wholeEnvironment(layers.value), MEOW_AGENT: effect.lane };
+    const filled = turnHoles(adapter, run, { agent: effect.lane, workdir: workdir.value });
+    if (!filled.ok) return filled;
+    const holes = filled.value;
+    const answer = adapter.mailbox ? (run.unscripted?.(effect, prompt) ?? null) : null;
+    const own = answer === null ? {} : { MEOW_SIM_ANSWER: answer };
+    const environment = agentEnvironment(adapter, run, effect, holes, own);
+    if (!environment.ok) return environment;
     const laidOut = layOut(adapter, holes, run.environment);
     if (!laidOut.ok) return laidOut;
-    const { session } = effect;
     return ok({
       prompt,
       model: model === '' ? null : model,
       effort: effort === '' ? null : effort,
       args: null,
-      session:
-        session.kind === 'fresh'
-          ? { kind: 'fresh', id: null }
-          : session.kind === 'resume'
-            ? session
-            : { ...session, newId: null },
+      session: effect.session,
       again: how === 'find',
       workdir: workdir.value,
       holes,
-      environment,
+      environment: environment.value,
       hooked: true,
     });
   }
 }
 
-/** An adapter with a headless profile and a known reader. An error is a sentence. */
-function headlessAdapter(name: string, adapters: AdapterNamed): Result<Adapter, string> {
-  const adapter = adapters(name);
-  if (!adapter.ok) return adapter;
-  const { headless } = adapter.value;
-  if (headless === null) return err(`the adapter ${name} has no way to work without a terminal`);
-  const reader = readerNamed(headless.reader);
-  return reader.ok ? adapter : reader;
-}
-
-/** For callers without a note. */
-const unheard: Note = () => Promise.resolve();
-
 function unparked(outcome: Outcome): Outcome {
-  if (outcome.kind === 'success' || outcome.failure.retryAt === null) return outcome;
-  return { kind: 'failure', failure: { ...outcome.failure, retryAt: null } };
+  if (outcome.kind === 'success' || outcome.failure.kind !== 'limit-reached') return outcome;
+  return { ...outcome, failure: { ...outcome.failure, retryAt: null, parks: false } };
 }
 
 function notStarted(reason: string): Outcome {
   return failed('not-started', `the agent could not be started: ${reason}`);
-}
-
-function failed(kind: FailureKind, message: string): Outcome {
-  return { kind: 'failure', failure: failure(kind, message) };
 }

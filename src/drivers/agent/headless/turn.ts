@@ -7,46 +7,50 @@
 // turn/4  To stop it, the engine sends the adapter's signal first, since some programs stop their tools only then. When it
 //         has exited, or its time is over, all processes with its marker are killed, in any session.
 //
-// Its folder has the files of step-folder.ts, and also `prompt`, `turn.json` (session-plan.ts), `turn-end.json`
-// and, for an adapter with hooks, `hooks/`.
+// It has the files of step-folder.ts, and also `prompt` and, if it was stopped or lost, `turn-end.json`. Its `status` contains
+// the plan of its session (sessions.ts).
 
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { present } from '../../../base/assert.ts';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
-import { turnCommand } from './command-line.ts';
-import type { TurnWords } from './command-line.ts';
-import { IdleWatch } from './idle-watch.ts';
-import { Output } from './output.ts';
-import { processActivity } from './process-activity.ts';
-import { planSession, planText, readPlan, tryPlan } from './session-plan.ts';
-import type { SessionPlan, SessionWish } from './session-plan.ts';
-import type { SessionRegistry } from './session-registry.ts';
-import { UNKNOWN, spentIn } from './spending.ts';
-import { keepExchange, readTranscript, replayed } from './transcript.ts';
-import { startProgram } from './turn-launcher.ts';
-import type { ProgramRequest, TurnLauncher } from './turn-launcher.ts';
-import { readerNamed } from '../readers/named.ts';
-import type { Reader, Reading } from '../readers/reader.ts';
-import type { HoleValues } from '../render-adapter.ts';
+
+import { err, ok, present, type Result } from '../../../base/errors.ts';
+import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
+import type { Usage } from '../../../ir/output.ts';
+import { within } from '../../../sys/clock.ts';
+import { ABSENT, crash, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { makeFolder, readFileEnd, readJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
+import { killProcessTree } from '../../../sys/kill-process-tree.ts';
+import { pauseBeforeStart } from '../../../sys/process.ts';
+import { deferred } from '../../pending-effect.ts';
 import { NOT_BEGUN } from '../../recording-shell.ts';
 import { turnLeader, whenGone } from '../../session-leader.ts';
 import type { SpawnEvents } from '../../spawner.ts';
-import { readExit, readProcess } from '../../step-folder.ts';
-import type { StepFolder } from '../../step-folder.ts';
-import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
-import type { Usage } from '../../../ir/usage.ts';
-import { ABSENT, EXHAUSTED, REFUSED, isErrno } from '../../../sys/errno.ts';
-import type { ErrnoError } from '../../../sys/errno.ts';
-import { readJsonFile, writeJsonFileIfWanted } from '../../../sys/json-file.ts';
-import { killProcessTree } from '../../../sys/kill-process-tree.ts';
-import type { Termination } from '../../../sys/kill-process-tree.ts';
-import { makeFolder } from '../../../sys/private-file.ts';
-import { readFileEnd } from '../../../sys/read-file-end.ts';
-import { crash } from '../../../sys/throw-uncaught.ts';
-import { within } from '../../../sys/with-timeout.ts';
+import {
+  readExit,
+  readExitTime,
+  readProcess,
+  stepFile,
+  type StepFolder,
+  unlessRefused,
+  wasCutOff,
+} from '../../step-folder.ts';
+import { readerNamed } from '../readers/named.ts';
+import type { Reader, Reading } from '../readers/reader.ts';
+import { IdleWatch, processActivity } from './idle-watch.ts';
+import { Output } from './output.ts';
+import {
+  planSession,
+  readPlan,
+  type SessionPlan,
+  type SessionRegistry,
+  type SessionWish,
+  spentIn,
+  tryPlan,
+  UNKNOWN,
+} from './sessions.ts';
+import { keepExchange, readTranscript, replayed } from './transcript.ts';
+import { type ProgramRequest, startProgram, turnCommand, type TurnLauncher, type TurnWords } from './turn-launcher.ts';
 
 export interface TurnPlace {
   readonly folder: StepFolder;
@@ -70,9 +74,6 @@ export interface TurnStart extends TurnWords {
   readonly again: boolean;
   /** Absolute. */
   readonly workdir: string;
-  readonly holes: HoleValues;
-  /** Complete except for the marker and the hooks of this turn. */
-  readonly environment: Readonly<Record<string, string>>;
   /** Uses the adapter's hooks, which make an agent continue until it reports; not for turns whose answer ends the work. */
   readonly hooked: boolean;
 }
@@ -92,6 +93,8 @@ export interface OverTurn extends TurnEnding {
   readonly stderr: string;
   /** The agent's last message. */
   readonly text: string;
+  /** Texts that its messages show to the user. */
+  readonly printed: readonly string[];
   /** Pids of processes that could not be killed. */
   readonly left: readonly number[];
 }
@@ -106,21 +109,19 @@ export function stateOf({ folder, marker }: Pick<TurnPlace, 'folder' | 'marker'>
 }
 
 export class Turn {
+  readonly #begun = deferred<Result<null, string>>();
+  readonly #end = deferred<TurnEnd>();
+  readonly #gone = deferred<void>();
   /** An error is a sentence: why it never began. */
-  readonly begun: Promise<Result<null, string>>;
-  readonly ended: Promise<TurnEnd>;
+  readonly begun = this.#begun.promise;
+  readonly ended = this.#end.promise;
   readonly #place: TurnPlace;
   readonly #ways: HeadlessProfile;
-  #tellBegun: (result: Result<null, string>) => void = () => undefined;
-  #tellEnd: (end: TurnEnd) => void = () => undefined;
-  /** Resolves when its session leader is gone. */
-  readonly #gone: Promise<void>;
-  #tellGone: () => void = () => undefined;
   #reader: Reader | null = null;
   #output: Output | null = null;
   #idle: IdleWatch | null = null;
   #leader: number | null = null;
-  #ready: Result<ReadyTurn, string> | null = null;
+  #ready: Result<ProgramRequest, string> | null = null;
   /** Lets the prepared program begin. */
   #goAhead: (() => void) | null = null;
   #mayBegin = false;
@@ -129,6 +130,8 @@ export class Turn {
   /** The session that its output named. */
   #seen: string | null = null;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
+  #onPrinted: ((printed: readonly string[]) => void) | null = null;
+  #printed: readonly string[] = [];
   /** Stop requested before it began. */
   #stopOnBegun: 'stopped' | 'idle' | null = null;
   /** It is ending, by itself or because we stop it. */
@@ -138,34 +141,25 @@ export class Turn {
   constructor(place: TurnPlace) {
     this.#place = place;
     this.#ways = present(place.adapter.headless, `the adapter ${place.adapter.name} has no turns`);
-    this.begun = new Promise((resolve) => {
-      this.#tellBegun = resolve;
-    });
-    this.ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
-    });
-    this.#gone = new Promise((resolve) => {
-      this.#tellGone = resolve;
-    });
-  }
-
-  /** Null until known. */
-  get session(): string | null {
-    return this.#session;
   }
 
   /** Calls now if the session is known, and whenever it changes. */
-  watchSession(told: (session: string) => void): void {
-    this.#sessionWatchers.push(told);
-    if (this.#session !== null) told(this.#session);
+  watchSession(onSession: (session: string) => void): void {
+    this.#sessionWatchers.push(onSession);
+    if (this.#session !== null) onSession(this.#session);
+  }
+
+  /** Calls whenever there are more texts for the user, with all of them. */
+  watchPrinted(onPrinted: (printed: readonly string[]) => void): void {
+    this.#onPrinted = onPrinted;
+    if (this.#printed.length > 0) onPrinted(this.#printed);
   }
 
   /** For a turn in state `never`: does everything that is possible before it may begin. */
   prepare(start: TurnStart): void {
-    const ready = this.#makeReady(start);
-    this.#ready = ready;
-    if (!ready.ok) return;
-    const { request } = ready.value;
+    this.#ready = this.#makeReady(start);
+    if (!this.#ready.ok) return;
+    const request = this.#ready.value;
     this.#goAhead = this.#place.launcher?.prepare(request, this.#events(request)) ?? null;
   }
 
@@ -180,7 +174,7 @@ export class Turn {
 
   /** For a turn in any other state. */
   adopt(): void {
-    this.#tellBegun(ok(null));
+    this.#begun.resolve(ok(null));
     this.#follow(readExit(this.#place.folder) === null);
     if (!this.#await()) return;
     // An earlier engine was stopping it.
@@ -201,9 +195,11 @@ export class Turn {
       const { folder } = this.#place;
       writeEnd(folder, how);
       const killAt = performance.now() + graceMs;
-      if (!this.#hurry.signal.aborted && this.#leader !== null) {
-        signalGroup(this.#leader, this.#ways.signal);
-        await within(this.#gone, { timeoutMs: graceMs, signal: this.#hurry.signal });
+      const leader = this.#leader;
+      if (!this.#hurry.signal.aborted && leader !== null) {
+        // Gone, or not ours to signal: what is left is killed later.
+        tolerate(['ESRCH', 'EPERM'], undefined, () => process.kill(-leader, this.#ways.signal));
+        await within(this.#gone.promise, { timeoutMs: graceMs, signal: this.#hurry.signal });
       }
       const left = await this.#sweep(Math.max(0, killAt - performance.now()));
       await this.#finish(readEnd(folder) ?? { how, status: null }, left);
@@ -211,47 +207,35 @@ export class Turn {
     end().catch(crash);
   }
 
-  #makeReady(start: TurnStart): Result<ReadyTurn, string> {
+  #makeReady(start: TurnStart): Result<ProgramRequest, string> {
     const { folder, adapter, sessions, background, marker } = this.#place;
     return unlessRefused(() => {
-      const request = { folder: folder.path, wish: start.session, again: start.again };
+      const request = { folder, wish: start.session, again: start.again };
       const planned = planSession(request, adapter, this.#ways, sessions);
       if (!planned.ok) return planned;
       const plan = planned.value;
       this.#plan = plan;
-      const path = start.environment['PATH'] ?? '';
       const replays = plan.replays ?? null;
-      const said = replays === null ? [] : readTranscript(sessions.transcript(replays));
-      const prompt = replays === null ? start.prompt : replayed(said, start.prompt);
-      const words = { ...start, prompt };
-      const command = turnCommand(folder.path, adapter, this.#ways, plan, words, start.holes, path);
+      const exchanges = replays === null ? [] : readTranscript(sessions.transcript(replays));
+      const prompt = replayed(exchanges, start.prompt);
+      const command = turnCommand(folder, adapter, plan, { ...start, prompt });
       if (!command.ok) return command;
-      const hooks = adapter.hooks !== null && start.hooked ? hooksIn(folder) : '';
-      if (hooks !== '') makeFolder(hooks);
+      const hooks = adapter.hooks !== null && start.hooked ? join(start.holes.folder ?? '', 'hooks') : '';
+      if (hooks !== '' && !existsSync(hooks)) makeFolder(hooks);
       const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
-      const files = { prompt, plan: planText(plan) };
-      return ok({
-        plan,
-        request: { ...command.value, cwd: start.workdir, environment, folder: folder.path, background, files },
-      });
+      const { prefix } = folder;
+      return ok({ ...command.value, cwd: start.workdir, prefix, environment, background });
     });
   }
 
-  #go(ready: Result<ReadyTurn, string>): void {
-    if (!ready.ok) {
-      this.#refuse(ready.error);
-      return;
-    }
-    const { plan, request } = ready.value;
+  #go(ready: Result<ProgramRequest, string>): void {
     const { sessions, launcher } = this.#place;
     const tried = unlessRefused(() => {
-      tryPlan(plan, sessions);
-      return ok(null);
+      if (ready.ok) tryPlan(present(this.#plan, 'a turn without a plan'), sessions);
+      return ready;
     });
-    if (!tried.ok) {
-      this.#refuse(tried.error);
-      return;
-    }
+    if (!tried.ok) return this.#refuse(tried.error);
+    const request = tried.value;
     this.#mayBegin = true;
     if (this.#goAhead !== null) this.#goAhead();
     else if (launcher === undefined) startProgram(request, this.#events(request));
@@ -260,18 +244,25 @@ export class Turn {
 
   #events(request: ProgramRequest): SpawnEvents {
     let ownPid = 0;
+    let refusals = 0;
     const events: SpawnEvents = {
       begun: (pid) => {
         ownPid = pid;
         this.#leader = pid;
         this.#follow(true);
-        this.#tellBegun(ok(null));
+        this.#begun.resolve(ok(null));
         if (this.#stopOnBegun !== null) this.stop(this.#stopOnBegun, this.#hurry.signal.aborted ? 0 : undefined);
       },
       // If it was only prepared, the request starts it again, and reports the reason.
       refused: (error) => {
-        if (this.#mayBegin) this.#unbegun(reasonOf(error));
-        else this.#goAhead = null;
+        if (!this.#mayBegin) {
+          this.#goAhead = null;
+          return;
+        }
+        refusals += 1;
+        const pauseMs = this.#stopOnBegun === null ? pauseBeforeStart(error, refusals) : null;
+        if (pauseMs === null) this.#unbegun(error.code === 'E2BIG' ? TOO_LONG : error.message);
+        else setTimeout(() => startProgram(request, events), pauseMs);
       },
       ended: (status) => this.#leaderEnded(ownPid, status),
       // If it has not begun, start it directly: of two processes for one turn, one begins (shell/1).
@@ -287,7 +278,7 @@ export class Turn {
   /** Starts reading its output. */
   #follow(isUnderWay: boolean): void {
     const { folder, idleMs, marker, background } = this.#place;
-    this.#plan ??= readPlan(folder.path);
+    this.#plan ??= readPlan(folder);
     const planned = this.#plan?.session ?? null;
     if (planned !== null) this.#tellSession(planned);
     const named = readerNamed(this.#ways.reader);
@@ -303,7 +294,7 @@ export class Turn {
       });
     }
     this.#output = new Output({
-      path: join(folder.path, 'stdout'),
+      path: stepFile(folder, 'stdout'),
       reader,
       background,
       grown: () => {
@@ -313,7 +304,11 @@ export class Turn {
     });
   }
 
-  #see({ session }: Reader): void {
+  #see({ session, printed }: Reader): void {
+    if (printed.length > this.#printed.length) {
+      this.#printed = printed;
+      this.#onPrinted?.(printed);
+    }
     if (session === null || session === this.#seen) return;
     this.#seen = session;
     this.#place.sessions.saw(session);
@@ -323,19 +318,16 @@ export class Turn {
   #tellSession(session: string): void {
     if (session === this.#session) return;
     this.#session = session;
-    for (const told of this.#sessionWatchers) told(session);
+    for (const onSession of this.#sessionWatchers) onSession(session);
   }
 
   /** Of two processes for one turn only one begins (shell/1), and it may not be ours. */
   #leaderEnded(pid: number, status: number): void {
-    if (status !== NOT_BEGUN) {
-      this.#over(status);
-      return;
-    }
-    const record = readProcess(this.#place.folder);
-    if (record.kind === 'written' && record.pid === pid) this.#over(status);
-    else if (record.kind === 'written' || turnLeader(record, this.#place.marker) !== null) this.#await();
-    else this.#unbegun(`${join(this.#place.folder.path, 'status')} could not be written`);
+    const { folder, marker } = this.#place;
+    const record = status === NOT_BEGUN ? readProcess(folder) : null;
+    if (record === null || (record.kind === 'written' && record.pid === pid)) this.#over(status);
+    else if (record.kind === 'written' || turnLeader(record, marker) !== null) this.#await();
+    else this.#unbegun(`${stepFile(folder, 'status')} could not be written`);
   }
 
   /** For a process that is not our child: its record shows its exit. Returns whether it is alive. */
@@ -347,13 +339,16 @@ export class Turn {
       return false;
     }
     this.#leader = leader.pid;
-    whenGone(leader, folder, (status) => this.#over(status));
+    // Another process than ours may have begun, with another plan.
+    this.#plan = readPlan(folder) ?? this.#plan;
+    if (typeof this.#plan?.session === 'string') this.#tellSession(this.#plan.session);
+    whenGone(leader, folder, () => this.#over(null));
     return true;
   }
 
   /** Its session leader is gone. `status`: null if that was not our child. */
   #over(status: number | null): void {
-    this.#tellGone();
+    this.#gone.resolve();
     if (this.#ending) return;
     this.#ending = true;
     const end = async (): Promise<void> => {
@@ -364,8 +359,9 @@ export class Turn {
         await sleep(RECORD_MS);
         known = readEnd(folder);
       }
-      // A stopped turn may have left processes, and so may a shell that could not record the exit.
-      const left = known?.how === 'ended' ? [] : await this.#sweep(graceMs);
+      // A stopped turn may have left processes, and so may one that was cut off.
+      const isWhole = known?.how === 'ended' && !wasCutOff(known.status);
+      const left = isWhole ? [] : await this.#sweep(graceMs);
       // We know how our own child ended without a record, but no later engine would.
       if (known === null) writeEnd(folder, 'lost');
       await this.#finish(known ?? { how: status === null ? 'lost' : 'ended', status }, left);
@@ -375,7 +371,7 @@ export class Turn {
 
   async #sweep(graceMs: number): Promise<readonly number[]> {
     const { marker } = this.#place;
-    const ending: Termination = killProcessTree({ marker, leader: this.#leader }, { graceMs });
+    const ending = killProcessTree({ marker, leader: this.#leader }, { graceMs });
     const hasten = (): void => ending.atOnce();
     if (this.#hurry.signal.aborted) hasten();
     this.#hurry.signal.addEventListener('abort', hasten);
@@ -390,27 +386,38 @@ export class Turn {
     await this.#output?.end();
     const reader = present(this.#reader, 'a turn that was not followed');
     this.#see(reader);
-    const at = endedAt(folder);
-    const stderr = lastBytes(join(folder.path, 'stderr'));
+    const at = readExitTime(folder);
+    const stderr = lastBytes(stepFile(folder, 'stderr'));
     const reading = reader.end({ status: ending.how === 'ended' ? ending.status : null, stderr, at });
-    const { usage: told } = reading;
+    const { usage: reported } = reading;
     // A program that names no session has used the one that was chosen for it.
     if (reading.verdict.kind === 'answer' && this.#session !== null) {
       sessions.saw(this.#session);
       const isKept = this.#ways.fork === null && this.#ways.replays === true;
       if (isKept) keepExchange(sessions.transcript(this.#session), folder, reading.verdict.text);
     }
-    if (told?.scope === 'session' && this.#session !== null) sessions.told(this.#session, told);
-    const usage = this.#plan === null ? UNKNOWN : spentIn(told, this.#plan);
-    const { session } = this;
-    this.#tellEnd({ kind: 'over', ...ending, reading, session, usage, at, stderr, text: reader.text, left });
+    if (reported?.scope === 'session' && this.#session !== null) sessions.told(this.#session, reported);
+    const usage = this.#plan === null ? UNKNOWN : spentIn(reported, this.#plan);
+    const session = this.#session;
+    this.#end.resolve({
+      kind: 'over',
+      ...ending,
+      reading,
+      session,
+      usage,
+      at,
+      stderr,
+      text: reader.text,
+      printed: reader.printed,
+      left,
+    });
   }
 
   #refuse(reason: string): void {
     this.#ending = true;
-    this.#tellBegun(err(reason));
-    this.#tellGone();
-    this.#tellEnd({ kind: 'refused', reason });
+    this.#begun.resolve(err(reason));
+    this.#gone.resolve();
+    this.#end.resolve({ kind: 'refused', reason });
   }
 
   #unbegun(reason: string): void {
@@ -424,64 +431,19 @@ export class Turn {
   }
 }
 
-interface ReadyTurn {
-  readonly plan: SessionPlan;
-  readonly request: ProgramRequest;
-}
-
-/** Turns refusals of the system into an error, a sentence. */
-function unlessRefused<T>(act: () => Result<T, string>): Result<T, string> {
-  try {
-    return act();
-  } catch (error) {
-    if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return err(error.message);
-    throw error;
-  }
-}
-
 const RECORD_MS = 250;
-
-function hooksIn({ path }: StepFolder): string {
-  return join(path, 'hooks');
-}
-
-function reasonOf(error: ErrnoError): string {
-  return error.code === 'E2BIG' ? 'its command and environment are too long for this system' : error.message;
-}
-
-function signalGroup(leader: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-leader, signal);
-  } catch (error) {
-    // Gone, or not ours to signal: what is left is killed later.
-    if (!isErrno(error, 'ESRCH', 'EPERM')) throw error;
-  }
-}
-
+const TOO_LONG = 'its command and environment are too long for this system';
 const STDERR_BYTES = 64 * 1024;
 
 /** The end of a file; empty if it is absent. */
 function lastBytes(path: string): string {
-  try {
-    // Most are empty.
-    return statSync(path).size === 0 ? '' : readFileEnd(path, STDERR_BYTES).trim();
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return '';
-    throw error;
-  }
+  // Most are empty.
+  return tolerate([...ABSENT, ...REFUSED], '', () =>
+    statSync(path).size === 0 ? '' : readFileEnd(path, STDERR_BYTES).trim(),
+  );
 }
 
-/** The time of the last write to `status`, which is the exit. */
-function endedAt({ path }: StepFolder): number {
-  try {
-    return Math.round(statSync(join(path, 'status')).mtimeMs);
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return Date.now();
-    throw error;
-  }
-}
-
-// `turn-end.json` in a turn's folder: how the turn ended, if its exit status does not say. It is written before the engine sends
+// `turn-end.json` of a turn: how the turn ended, if its exit status does not say. It is written before the engine sends
 // a signal, so that a later engine knows why the turn is gone.
 
 export interface TurnEnding {
@@ -492,13 +454,13 @@ export interface TurnEnding {
 
 export type EndReason = 'stopped' | 'idle' | 'lost';
 
-function writeEnd({ path }: StepFolder, how: EndReason): void {
-  writeJsonFileIfWanted(join(path, 'turn-end.json'), { how });
+function writeEnd(folder: StepFolder, how: EndReason): void {
+  writeJsonFileIfWanted(stepFile(folder, 'turn-end.json'), { how });
 }
 
 /** Null if nothing was written. The turn may still be ending. */
-function writtenEnd({ path }: StepFolder): EndReason | null {
-  return (readJsonFile(join(path, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
+function writtenEnd(folder: StepFolder): EndReason | null {
+  return (readJsonFile(stepFile(folder, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
 }
 
 /** For a turn that this engine began and did not end. Null if no end is recorded. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+
 import type { JsonMap } from '../../../base/json.ts';
-import { claudeReader } from './claude.ts';
+import { ClaudeReader } from './claude.ts';
 import type { Reader, Reading } from './reader.ts';
 
 const SESSION = 'a2767e21-5418-4a3d-9d28-225026c7e75d';
@@ -42,7 +43,7 @@ const result = (more: JsonMap = {}): JsonMap => ({
 });
 
 function fed(...events: readonly JsonMap[]): Reader {
-  const reader = claudeReader();
+  const reader = new ClaudeReader();
   for (const event of events) reader.line(JSON.stringify(event));
   return reader;
 }
@@ -65,7 +66,7 @@ describe('success', () => {
   });
 
   test('has no structured answer that nobody could write down again', () => {
-    const reader = claudeReader();
+    const reader = new ClaudeReader();
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
     reader.line(
       JSON.stringify(result({ structured_output: 0 })).replace('"structured_output":0', `"structured_output":${deep}`),
@@ -83,6 +84,11 @@ describe('success', () => {
 
   test('may be an empty answer', () => {
     expect(read([result({ result: '' })]).verdict).toMatchObject({ kind: 'answer', text: '' });
+  });
+
+  test.each([{ result: '' }, { result: null }])('is the last text of the agent, if the result has none: %j', (none) => {
+    const reply = read([says('Reading.', 'm1'), says('<goto>A.md</goto>', 'm2'), calls('t'), result(none)]);
+    expect(reply.verdict).toEqual({ kind: 'answer', text: '<goto>A.md</goto>', structured: null });
   });
 });
 
@@ -188,7 +194,7 @@ describe('meanwhile', () => {
 
   test('a tool has answered when there is a line that is too long to be read', () => {
     const reader = fed(calls('t1'));
-    reader.longLine();
+    reader.longLine(false);
     expect(reader.toolInFlight).toBe(false);
   });
 
@@ -205,4 +211,16 @@ describe('meanwhile', () => {
   test('what it said last is known, of its own words', () => {
     expect(fed(says('a', 'm1'), says('b', 'm2'), says(' c', 'm2'), says('d', 'm3', 'toolu_1')).text).toBe('b c');
   });
+});
+
+test('texts for people are those of all its own messages, known as soon as each is there', () => {
+  const first = says('Working. <print>half</print>');
+  expect(fed(init(), first).printed).toEqual(['half']);
+  const reader = fed(
+    init(),
+    first,
+    says('<print>other</print>', 'msg_9', 'toolu_1'),
+    says('<print>all</print>', 'msg_3'),
+  );
+  expect(reader.printed).toEqual(['half', 'all']);
 });

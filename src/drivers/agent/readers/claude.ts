@@ -1,164 +1,108 @@
 // Claude Code, `--output-format stream-json`. One process may print several results, of which the last counts: a
-// background command wakes the agent again. Neither the exit code nor `subtype` means success: an API error has the
-// subtype `success`, and an interrupted turn exits with 0.
+// background command wakes the agent again. A result without a text means the agent's last message. Neither the exit
+// code nor `subtype` means success: an API error has the subtype `success`, and an interrupted turn exits with 0.
 //
 // Costs are counted in one of two ways. As measured: up to 2.1.197 a result reports the costs of the process, from
 // 2.1.325 on those of the session, including the session that it was resumed or forked from. The versions in between
 // are unknown.
 
-import type { Json, JsonMap } from '../../../base/json.ts';
-import { own } from '../../../base/json.ts';
-import { amountAt, idAt, mapAt, mapsAt, parseMap, sumAt, textAt, textsAt, valueAt } from './foreign.ts';
-import { LatestMessage, OpenCalls, SILENT, answer, error } from './reader.ts';
-import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
+import { answer, epochMs, error, EventReader, plus, SILENT, UNNAMED_ERROR } from './reader.ts';
+import type { Fields, ProgramExit, RawUsage, Verdict } from './reader.ts';
 
-export function claudeReader(): Reader {
-  return new ClaudeReader();
-}
-
-interface Result {
-  readonly isError: boolean;
-  readonly text: string | null;
-  readonly structured: Json;
-  readonly message: string;
-  readonly apiStatus: number | null;
-  readonly usd: number | null;
-  readonly tokens: number | null;
-}
-
-class ClaudeReader implements Reader {
-  readonly essential = ['"type":"result"'];
-  session: string | null = null;
+export class ClaudeReader extends EventReader {
+  readonly essential = ['"type":"result"', '"type":"assistant"'];
   #version: string | null = null;
-  #message: string | null = null;
-  readonly #words = new LatestMessage();
-  readonly #calls = new OpenCalls();
+  #messageId: string | null = null;
   /** Background commands that it waits for. */
   #background = 0;
   #limitUntil: number | null = null;
-  #denied = 0;
-  #result: Result | null = null;
+  #result: Fields | null = null;
 
-  line(text: string): void {
-    const event = parseMap(text);
-    if (event === null) return;
-    this.session = idAt(event, 'session_id') ?? this.session;
-    switch (textAt(event, 'type')) {
+  protected onEvent(event: Fields): void {
+    this.session = event.id('session_id') ?? this.session;
+    switch (event.text('type')) {
       case 'system':
-        this.#system(event);
+        if (event.text('subtype') === 'init') this.#version = event.id('claude_code_version');
+        if (event.text('subtype') === 'background_tasks_changed') this.#background = event.mapsAt('tasks').length;
         return;
       case 'assistant':
-        this.#assistant(event);
+        this.#onAssistant(event);
         return;
       case 'user':
-        for (const block of mapsAt(mapAt(event, 'message'), 'content')) this.#calls.end(idAt(block, 'tool_use_id'));
+        for (const block of event.map('message').mapsAt('content')) this.calls.delete(block.id('tool_use_id'));
         return;
-      case 'rate_limit_event':
-        this.#limited(mapAt(event, 'rate_limit_info'));
+      case 'rate_limit_event': {
+        const info = event.map('rate_limit_info');
+        const resets = info.text('status') === 'rejected' ? info.amount('resetsAt') : null;
+        if (resets !== null) this.#limitUntil = epochMs(resets);
         return;
+      }
       case 'result':
-        this.#calls.endAll();
-        this.#denied = Math.max(this.#denied, mapsAt(event, 'permission_denials').length);
-        this.#result = resultOf(event);
+        this.calls.clear();
+        this.denied = Math.max(this.denied, event.mapsAt('permission_denials').length);
+        this.#result = event;
         return;
       default:
         return;
     }
   }
 
-  longLine(): void {
-    this.#calls.endAll();
+  override get toolInFlight(): boolean {
+    return super.toolInFlight || this.#background > 0;
   }
 
-  get toolInFlight(): boolean {
-    return this.#calls.any || this.#background > 0;
-  }
-
-  get text(): string {
-    return this.#words.text;
-  }
-
-  end({ status }: ProgramExit): Reading {
-    return { verdict: this.#verdict(status), denied: this.#denied, usage: this.#usage() };
-  }
-
-  #system(event: JsonMap): void {
-    const subtype = textAt(event, 'subtype');
-    if (subtype === 'init') this.#version = idAt(event, 'claude_code_version');
-    if (subtype === 'background_tasks_changed') this.#background = mapsAt(event, 'tasks').length;
-  }
-
-  #assistant(event: JsonMap): void {
-    const message = mapAt(event, 'message');
-    const isOwn = idAt(event, 'parent_tool_use_id') === null;
-    for (const block of mapsAt(message, 'content')) {
-      if (textAt(block, 'type') === 'tool_use') this.#calls.begin(idAt(block, 'id'));
-      const said = textAt(block, 'type') === 'text' ? textAt(block, 'text') : null;
-      if (said === null || !isOwn) continue;
+  #onAssistant(event: Fields): void {
+    const message = event.map('message');
+    const isOwn = event.id('parent_tool_use_id') === null;
+    for (const block of message.mapsAt('content')) {
+      if (block.text('type') === 'tool_use') this.beginCall(block.id('id'));
+      const text = block.text('type') === 'text' ? block.text('text') : null;
+      if (text === null || !isOwn) continue;
       // Each block of a message is an event of its own.
-      if (idAt(message, 'id') !== this.#message) this.#words.begin();
-      this.#message = idAt(message, 'id');
-      this.#words.add(said);
+      if (message.id('id') !== this.#messageId) this.message.begin();
+      this.#messageId = message.id('id');
+      this.message.add(text);
     }
   }
 
-  #limited(info: JsonMap): void {
-    const resets = textAt(info, 'status') === 'rejected' ? amountAt(info, 'resetsAt') : null;
-    if (resets !== null) this.#limitUntil = resets < SECONDS_BELOW ? resets * 1_000 : resets;
-  }
-
-  #verdict(status: number | null): Verdict {
+  protected verdict({ status }: ProgramExit): Verdict {
     const result = this.#result;
     if (result === null) return SILENT;
-    if (!result.isError) return status === 0 ? answer(result.text ?? '', result.structured) : SILENT;
-    const isLimit = result.apiStatus === 429;
-    return error(result.message, isLimit ? { until: this.#limitUntil } : null);
+    if (result.value('is_error') === false) {
+      if (status !== 0) return SILENT;
+      const [text, structured] = [result.text('result') ?? '', result.value('structured_output')];
+      return text === '' ? this.message.verdict(structured) : answer(text, structured);
+    }
+    const isLimit = result.amount('api_error_status') === 429;
+    return error(messageOf(result), isLimit ? { until: this.#limitUntil } : null);
   }
 
-  #usage(): RawUsage | null {
-    if (this.#result === null) return null;
-    const { usd, tokens } = this.#result;
-    return { usd, tokens, scope: scopeOf(this.#version) };
+  protected get usage(): RawUsage | null {
+    const result = this.#result;
+    if (result === null) return null;
+    const models = result.map('modelUsage').maps;
+    // A model with an unknown price is counted at the price of another.
+    const isPriced = models.every((model) => model.text('costBasis') !== 'unknown');
+    const tokens = result.has('modelUsage')
+      ? models.map((model) => model.sum(...MODEL_KEYS)).reduce(plus, 0)
+      : result.map('usage').sum(...USAGE_KEYS);
+    return { usd: isPriced ? result.amount('total_cost_usd') : null, tokens, scope: scopeOf(this.#version) };
   }
 }
 
-/** Separates seconds since 1970 from milliseconds since 1970. */
-const SECONDS_BELOW = 1e12;
-
-function resultOf(event: JsonMap): Result {
-  const text = textAt(event, 'result');
-  const models = Object.values(mapAt(event, 'modelUsage')).flatMap((value) => mapsAt({ value: [value] }, 'value'));
-  // A model with an unknown price is counted at the price of another.
-  const isPriced = models.every((model) => textAt(model, 'costBasis') !== 'unknown');
-  return {
-    isError: own(event, 'is_error') !== false,
-    text,
-    structured: valueAt(event, 'structured_output'),
-    message: messageOf(event, text),
-    apiStatus: amountAt(event, 'api_error_status'),
-    usd: isPriced ? amountAt(event, 'total_cost_usd') : null,
-    tokens: own(event, 'modelUsage') === undefined ? sumAt(mapAt(event, 'usage'), USAGE_KEYS) : tokensOf(models),
-  };
-}
-
-function messageOf(event: JsonMap, text: string | null): string {
-  const told = [text, textsAt(event, 'errors').join('; '), textAt(event, 'terminal_reason'), textAt(event, 'subtype')];
-  return told.find((each) => each !== null && each !== '') ?? 'it tells of an error, and not of which';
+function messageOf(result: Fields): string {
+  const errors = result.texts('errors').join('; ');
+  const texts = [result.text('result'), errors, result.text('terminal_reason'), result.text('subtype')];
+  return texts.find((text) => text !== null && text !== '') ?? UNNAMED_ERROR;
 }
 
 const USAGE_KEYS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
 const MODEL_KEYS = ['inputTokens', 'outputTokens', 'cacheReadInputTokens', 'cacheCreationInputTokens'];
 
-function tokensOf(models: readonly JsonMap[]): number | null {
-  const each = models.map((model) => sumAt(model, MODEL_KEYS));
-  return each.reduce<number | null>((sum, tokens) => (sum === null || tokens === null ? null : sum + tokens), 0);
-}
-
 function scopeOf(version: string | null): RawUsage['scope'] {
   const numbers = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})/.exec(version ?? '');
   if (numbers === null) return 'untold';
-  const [, major, minor, patch] = numbers.map(Number);
-  const comparable = ((major ?? 0) * 1e6 + (minor ?? 0)) * 1e6 + (patch ?? 0);
+  const comparable = numbers.slice(1).reduce((sum, number) => sum * 1e6 + Number(number), 0);
   if (comparable <= LAST_BY_TURN) return 'turn';
   return comparable >= FIRST_BY_SESSION ? 'session' : 'untold';
 }

@@ -1,79 +1,51 @@
 // Codex, `exec --json`. Items of type `error` and events `error` are warnings; only `turn.failed` is final. It reports
 // tokens of the whole thread and no price.
 
-import { amountAt, idAt, mapAt, parseMap, sumAt, textAt } from './foreign.ts';
-import { LatestMessage, OpenCalls, SILENT, answer, error } from './reader.ts';
-import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
+import { error, EventReader, type Fields, type ProgramExit, SILENT, UNNAMED_ERROR } from './reader.ts';
+import type { RawUsage, Verdict } from './reader.ts';
 
-export function codexReader(): Reader {
-  return new CodexReader();
-}
-
-class CodexReader implements Reader {
+export class CodexReader extends EventReader {
   readonly essential = ['"type":"agent_message"', '"type":"turn.'];
-  session: string | null = null;
-  readonly #words = new LatestMessage();
-  readonly #calls = new OpenCalls();
+  protected usage: RawUsage | null = null;
   #end: { readonly error: string | null } | null = null;
-  #usage: RawUsage | null = null;
 
-  line(text: string): void {
-    const event = parseMap(text);
-    if (event === null) return;
-    const item = mapAt(event, 'item');
-    switch (textAt(event, 'type')) {
+  protected onEvent(event: Fields): void {
+    const item = event.map('item');
+    switch (event.text('type')) {
       case 'thread.started':
-        this.session = idAt(event, 'thread_id');
+        this.session = event.id('thread_id');
         return;
       case 'turn.started':
         this.#end = null;
         return;
       case 'item.started':
-        this.#calls.begin(idAt(item, 'id'));
+        this.beginCall(item.id('id'));
         return;
       case 'item.completed':
-        this.#calls.end(idAt(item, 'id'));
-        if (textAt(item, 'type') !== 'agent_message') return;
-        this.#words.begin();
-        this.#words.add(textAt(item, 'text') ?? '');
+        this.calls.delete(item.id('id'));
+        if (item.text('type') === 'agent_message') this.message.begin(item.text('text') ?? '');
         return;
       case 'turn.completed': {
-        const usage = mapAt(event, 'usage');
-        this.#calls.endAll();
+        const usage = event.map('usage');
+        this.calls.clear();
         this.#end = { error: null };
         // Cached tokens are part of the input tokens.
-        if (amountAt(usage, 'input_tokens') === null) return;
-        this.#usage = { usd: null, tokens: sumAt(usage, ['input_tokens', 'output_tokens']), scope: 'session' };
+        if (usage.amount('input_tokens') === null) return;
+        this.usage = { usd: null, tokens: usage.sum('input_tokens', 'output_tokens'), scope: 'session' };
         return;
       }
       case 'turn.failed':
-        this.#calls.endAll();
-        this.#end = { error: textAt(mapAt(event, 'error'), 'message') ?? 'it tells of an error, and not of which' };
+        this.calls.clear();
+        this.#end = { error: event.map('error').text('message') ?? UNNAMED_ERROR };
         return;
       default:
         return;
     }
   }
 
-  longLine(): void {
-    this.#calls.endAll();
-  }
-
-  get toolInFlight(): boolean {
-    return this.#calls.any;
-  }
-
-  get text(): string {
-    return this.#words.text;
-  }
-
-  end({ status }: ProgramExit): Reading {
-    return { verdict: this.#verdict(status), denied: 0, usage: this.#usage };
-  }
-
-  #verdict(status: number | null): Verdict {
+  protected verdict({ status }: ProgramExit): Verdict {
     const failed = this.#end?.error ?? null;
     if (failed !== null) return error(failed, /\bstatus: 429\b/.test(failed) ? { until: null } : null);
-    return this.#end !== null && status === 0 ? answer(this.text) : SILENT;
+    return this.#end !== null && status === 0 ? this.message.verdict() : SILENT;
   }
 }

@@ -2,42 +2,30 @@
 // which the system keeps eight bits. It reports tokens and no price; whether a resumed session includes earlier tokens
 // is unknown.
 
-import type { JsonMap } from '../../../base/json.ts';
-import { amountAt, idAt, mapAt, parseMap, textAt } from './foreign.ts';
-import { LatestMessage, OpenCalls, SILENT, TOO_LONG, answer, error } from './reader.ts';
-import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
+import { error, EventReader, Fields, type ProgramExit, type RawUsage, SILENT, type Verdict } from './reader.ts';
 
-export function geminiReader(): Reader {
-  return new GeminiReader();
-}
-
-class GeminiReader implements Reader {
+export class GeminiReader extends EventReader {
   readonly essential = ['"type":"result"', '"role":"assistant"'];
-  session: string | null = null;
-  readonly #words = new LatestMessage();
-  readonly #calls = new OpenCalls();
-  #result: JsonMap | null = null;
+  #result: Fields | null = null;
 
-  line(text: string): void {
-    const event = parseMap(text);
-    if (event === null) return;
-    switch (textAt(event, 'type')) {
+  protected onEvent(event: Fields): void {
+    switch (event.text('type')) {
       case 'init':
-        this.session = idAt(event, 'session_id');
+        this.session = event.id('session_id');
         return;
       case 'message':
-        if (textAt(event, 'role') === 'assistant') this.#words.add(textAt(event, 'content') ?? '');
+        if (event.text('role') === 'assistant') this.message.add(event.text('content') ?? '');
         return;
       case 'tool_use':
         // Text after a tool's answer is a new message.
-        this.#words.begin();
-        this.#calls.begin(idAt(event, 'tool_id'));
+        this.message.begin();
+        this.beginCall(event.id('tool_id'));
         return;
       case 'tool_result':
-        this.#calls.end(idAt(event, 'tool_id'));
+        this.calls.delete(event.id('tool_id'));
         return;
       case 'result':
-        this.#calls.endAll();
+        this.calls.clear();
         this.#result = event;
         return;
       default:
@@ -45,32 +33,16 @@ class GeminiReader implements Reader {
     }
   }
 
-  longLine(): void {
-    this.#calls.endAll();
+  protected get usage(): RawUsage | null {
+    const tokens = this.#result?.map('stats').amount('total_tokens') ?? null;
+    return tokens === null ? null : { usd: null, tokens, scope: 'untold' };
   }
 
-  get toolInFlight(): boolean {
-    return this.#calls.any;
-  }
-
-  get text(): string {
-    return this.#words.text;
-  }
-
-  end(exit: ProgramExit): Reading {
-    const stats = mapAt(this.#result ?? {}, 'stats');
-    const tokens = amountAt(stats, 'total_tokens');
-    const usage: RawUsage | null = tokens === null ? null : { usd: null, tokens, scope: 'untold' };
-    return { verdict: this.#verdict(exit), denied: 0, usage };
-  }
-
-  #verdict({ status, stderr }: ProgramExit): Verdict {
-    const result = this.#result;
-    const isSuccess = result !== null && textAt(result, 'status') === 'success';
-    if (isSuccess && status === 0) return this.#words.isTooLong ? error(TOO_LONG) : answer(this.text);
-    const told = errorIn(stderr) ?? mapAt(result ?? {}, 'error');
-    const code = amountAt(told, 'code') ?? apiStatusOf(status);
-    const message = textAt(told, 'message') ?? (code === null ? null : `the API answered with status ${code}`);
+  protected verdict({ status, stderr }: ProgramExit): Verdict {
+    if (this.#result?.text('status') === 'success' && status === 0) return this.message.verdict();
+    const details = errorIn(stderr) ?? this.#result?.map('error');
+    const code = details?.amount('code') ?? apiStatusOf(status);
+    const message = details?.text('message') ?? (code === null ? null : `the API answered with status ${code}`);
     return message === null ? SILENT : error(message, code === 429 ? { until: null } : null);
   }
 }
@@ -82,15 +54,11 @@ function apiStatusOf(status: number | null): number | null {
 }
 
 /** The `error` of the last object on stderr; null if none. */
-function errorIn(stderr: string): JsonMap | null {
+function errorIn(stderr: string): Fields | null {
   const begins = [...stderr.matchAll(/^\{/gm)].map(({ index }) => index).slice(-OBJECTS_MAX);
-  for (const begin of begins.toReversed()) {
-    const end = stderr.lastIndexOf('}');
-    const found = end < begin ? null : parseMap(stderr.slice(begin, end + 1));
-    const told = found === null ? null : mapAt(found, 'error');
-    if (told !== null && Object.keys(told).length > 0) return told;
-  }
-  return null;
+  const end = stderr.lastIndexOf('}') + 1;
+  const errors = begins.flatMap((begin) => Fields.parse(stderr.slice(begin, end))?.map('error') ?? []);
+  return errors.findLast(({ isEmpty }) => !isEmpty) ?? null;
 }
 
 /** Bounds the search from the end. */

@@ -1,23 +1,21 @@
 // Readers, by the names that adapters use.
 
+import { err, ok, type Result } from '../../../base/errors.ts';
 import { own } from '../../../base/json.ts';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
-import { claudeReader } from './claude.ts';
-import { codexReader } from './codex.ts';
-import { geminiReader } from './gemini.ts';
-import { opencodeReader } from './opencode.ts';
-import { SILENT, answer } from './reader.ts';
-import type { ProgramExit, Reader, Reading } from './reader.ts';
-import { simReader } from './sim.ts';
+import { ClaudeReader } from './claude.ts';
+import { CodexReader } from './codex.ts';
+import { GeminiReader } from './gemini.ts';
+import { OpencodeReader } from './opencode.ts';
+import { answer, error, EventReader, type Fields, type ProgramExit, SILENT } from './reader.ts';
+import type { RawUsage, Reader, Reading, Verdict } from './reader.ts';
 
 const READERS: Readonly<Record<string, () => Reader>> = {
-  claude: claudeReader,
-  codex: codexReader,
-  gemini: geminiReader,
-  opencode: opencodeReader,
-  text: textReader,
-  sim: simReader,
+  claude: () => new ClaudeReader(),
+  codex: () => new CodexReader(),
+  gemini: () => new GeminiReader(),
+  opencode: () => new OpencodeReader(),
+  text: () => new TextReader(),
+  sim: () => new SimReader(),
 };
 
 export const READER_NAMES: readonly string[] = Object.keys(READERS);
@@ -29,15 +27,12 @@ export function readerNamed(name: string): Result<Reader, string> {
   return err(`there is no reader ${JSON.stringify(name)} of an agent's output; available: ${READER_NAMES.join(', ')}`);
 }
 
-// Any program that writes its answer to stdout and exits with 0.
-
-export function textReader(): Reader {
-  return new TextReader();
-}
-
-class TextReader implements Reader {
+/** Any program that writes its answer to stdout and exits with 0. */
+export class TextReader implements Reader {
   readonly essential = [];
   readonly session = null;
+  /** Its whole output is its answer. */
+  readonly printed = [];
   readonly toolInFlight = false;
   text = '';
 
@@ -49,5 +44,43 @@ class TextReader implements Reader {
 
   end({ status }: ProgramExit): Reading {
     return { verdict: status === 0 ? answer(null) : SILENT, denied: 0, usage: null };
+  }
+}
+
+/** The simulated agent, `meow sim-turn`: sim/turn-program.ts describes its lines. Costs are those of the turn. */
+export class SimReader extends EventReader {
+  readonly essential = ['"kind":"result"'];
+  protected usage: RawUsage | null = null;
+  #result: Fields | null = null;
+
+  protected onEvent(event: Fields): void {
+    switch (event.text('kind')) {
+      case 'begun':
+        this.session = event.id('session');
+        return;
+      case 'text':
+        this.message.begin(event.text('text') ?? '');
+        return;
+      case 'tool':
+        this.calls.clear();
+        if (event.text('state') === 'begun') this.beginCall('tool');
+        return;
+      case 'result':
+        this.#result = event;
+        this.usage = { usd: event.amount('usd'), tokens: event.amount('tokens'), scope: 'turn' };
+        return;
+      default:
+        return;
+    }
+  }
+
+  override longLine(): void {}
+
+  protected verdict({ status }: ProgramExit): Verdict {
+    const result = this.#result;
+    if (result === null) return SILENT;
+    const text = result.text('text') ?? '';
+    if (result.value('ok') === true) return status === 0 ? answer(text) : SILENT;
+    return error(text, result.has('limit') ? { until: result.map('limit').amount('until') } : null);
   }
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+
 import type { JsonMap } from '../../../base/json.ts';
-import { codexReader } from './codex.ts';
-import { geminiReader } from './gemini.ts';
-import { opencodeReader } from './opencode.ts';
+import { CodexReader } from './codex.ts';
+import { GeminiReader } from './gemini.ts';
+import { SimReader, TextReader } from './named.ts';
+import { OpencodeReader } from './opencode.ts';
 import type { Reader } from './reader.ts';
-import { simReader } from './sim.ts';
-import { textReader } from './named.ts';
 
 function fed(reader: Reader, ...events: readonly JsonMap[]): Reader {
   for (const event of events) reader.line(JSON.stringify(event));
@@ -25,7 +25,7 @@ describe('Codex', () => {
   const completed = { type: 'turn.completed', usage: { input_tokens: 100, cached_input_tokens: 60, output_tokens: 5 } };
 
   test('answers with its last message, and counts the tokens of the thread', () => {
-    const reader = fed(codexReader(), begun, { type: 'turn.started' }, message('a'), message('b'), completed);
+    const reader = fed(new CodexReader(), begun, { type: 'turn.started' }, message('a'), message('b'), completed);
     expect(reader.session).toBe('01a1');
     expect(reader.end(END)).toEqual({
       verdict: { kind: 'answer', text: 'b', structured: null },
@@ -34,20 +34,32 @@ describe('Codex', () => {
     });
   });
 
+  test('fails if its message is too long, instead of answering with nothing or with an earlier message', () => {
+    const TOO_LONG = { kind: 'error', message: 'its answer has more than 64000000 characters', limit: null };
+    const long = fed(new CodexReader(), begun, message('a'), message('x'.repeat(64_000_001)), completed);
+    expect(long.end(END).verdict).toEqual(TOO_LONG);
+    const skipped = fed(new CodexReader(), begun, message('a'));
+    skipped.longLine(true);
+    expect(fed(skipped, completed).end(END).verdict).toEqual(TOO_LONG);
+    expect(fed(skipped, message('b'), completed).end(END).verdict).toMatchObject({ kind: 'answer', text: 'b' });
+  });
+
   test('warns without failing', () => {
     const item = { type: 'item.completed', item: { id: 'i0', type: 'error', message: 'no metadata' } };
-    expect(fed(codexReader(), begun, item, warning, message('a'), completed).end(END).verdict.kind).toBe('answer');
+    expect(fed(new CodexReader(), begun, item, warning, message('a'), completed).end(END).verdict.kind).toBe('answer');
   });
 
   test('fails by `turn.failed` alone, and by its exit status', () => {
     const failed = { type: 'turn.failed', error: { message: 'high demand' } };
-    expect(fed(codexReader(), begun, warning, failed).end({ ...END, status: 1 }).verdict).toEqual({
+    expect(fed(new CodexReader(), begun, warning, failed).end({ ...END, status: 1 }).verdict).toEqual({
       kind: 'error',
       message: 'high demand',
       limit: null,
     });
-    expect(fed(codexReader(), begun, message('a'), completed).end({ ...END, status: 1 }).verdict.kind).toBe('silent');
-    expect(fed(codexReader(), begun, message('a')).end(END).verdict.kind).toBe('silent');
+    expect(fed(new CodexReader(), begun, message('a'), completed).end({ ...END, status: 1 }).verdict.kind).toBe(
+      'silent',
+    );
+    expect(fed(new CodexReader(), begun, message('a')).end(END).verdict.kind).toBe('silent');
   });
 
   test('has reached a limit where the API said so at last', () => {
@@ -55,12 +67,12 @@ describe('Codex', () => {
       type: 'turn.failed',
       error: { message: 'exceeded retry limit, last status: 429 Too Many Requests' },
     };
-    expect(fed(codexReader(), failed).end({ ...END, status: 1 }).verdict).toMatchObject({ limit: { until: null } });
+    expect(fed(new CodexReader(), failed).end({ ...END, status: 1 }).verdict).toMatchObject({ limit: { until: null } });
   });
 
   test('has a tool in flight until that is completed', () => {
-    expect(fed(codexReader(), command('item.started')).toolInFlight).toBe(true);
-    expect(fed(codexReader(), command('item.started'), command('item.completed')).toolInFlight).toBe(false);
+    expect(fed(new CodexReader(), command('item.started')).toolInFlight).toBe(true);
+    expect(fed(new CodexReader(), command('item.started'), command('item.completed')).toolInFlight).toBe(false);
   });
 });
 
@@ -74,7 +86,7 @@ describe('Gemini', () => {
   test('answers with what it said after the last tool, in pieces', () => {
     const asked = { type: 'message', role: 'user', content: 'run it' };
     const reader = fed(
-      geminiReader(),
+      new GeminiReader(),
       init,
       asked,
       delta('Running.'),
@@ -93,14 +105,14 @@ describe('Gemini', () => {
   });
 
   test('has a tool in flight until that has answered', () => {
-    expect(fed(geminiReader(), call).toolInFlight).toBe(true);
-    expect(fed(geminiReader(), call, answer).toolInFlight).toBe(false);
+    expect(fed(new GeminiReader(), call).toolInFlight).toBe(true);
+    expect(fed(new GeminiReader(), call, answer).toolInFlight).toBe(false);
   });
 
   test('tells on stderr what went wrong', () => {
     const told = { session_id: '186a', error: { type: 'Error', message: 'Bad request', code: 400 } };
     const stderr = `Loaded something {odd}.\n{"not": "it"}\n${JSON.stringify(told, null, 2)}\n`;
-    expect(fed(geminiReader(), init).end({ ...END, status: 144, stderr }).verdict).toEqual({
+    expect(fed(new GeminiReader(), init).end({ ...END, status: 144, stderr }).verdict).toEqual({
       kind: 'error',
       message: 'Bad request',
       limit: null,
@@ -108,21 +120,21 @@ describe('Gemini', () => {
   });
 
   test('tells by eight bits of its exit status what the API answered', () => {
-    expect(geminiReader().end({ ...END, status: 144 }).verdict).toMatchObject({
+    expect(new GeminiReader().end({ ...END, status: 144 }).verdict).toMatchObject({
       message: 'the API answered with status 400',
     });
-    expect(geminiReader().end({ ...END, status: 173 }).verdict).toMatchObject({
+    expect(new GeminiReader().end({ ...END, status: 173 }).verdict).toMatchObject({
       kind: 'error',
       limit: { until: null },
     });
-    expect(geminiReader().end({ ...END, status: 137 }).verdict).toEqual({ kind: 'silent' });
-    expect(geminiReader().end({ ...END, status: 41 }).verdict).toEqual({ kind: 'silent' });
+    expect(new GeminiReader().end({ ...END, status: 137 }).verdict).toEqual({ kind: 'silent' });
+    expect(new GeminiReader().end({ ...END, status: 41 }).verdict).toEqual({ kind: 'silent' });
   });
 
   test('has not succeeded without a result that says so', () => {
-    expect(fed(geminiReader(), init, delta('hm')).end(END).verdict).toEqual({ kind: 'silent' });
+    expect(fed(new GeminiReader(), init, delta('hm')).end(END).verdict).toEqual({ kind: 'silent' });
     const failed = { type: 'result', status: 'error', error: { type: 'x', message: 'no' }, stats: {} };
-    expect(fed(geminiReader(), init, failed).end({ ...END, status: 1 }).verdict).toMatchObject({ message: 'no' });
+    expect(fed(new GeminiReader(), init, failed).end({ ...END, status: 1 }).verdict).toMatchObject({ message: 'no' });
   });
 });
 
@@ -136,7 +148,7 @@ describe('opencode', () => {
 
   test('answers with what it said in its last step, and adds up its steps', () => {
     const reader = fed(
-      opencodeReader(),
+      new OpencodeReader(),
       start,
       text('Running.'),
       finish(0.1, 70),
@@ -151,22 +163,22 @@ describe('opencode', () => {
   });
 
   test('has no price where tokens cost nothing', () => {
-    expect(fed(opencodeReader(), start, finish(0, 70)).end(END).usage).toMatchObject({ usd: null, tokens: 70 });
+    expect(fed(new OpencodeReader(), start, finish(0, 70)).end(END).usage).toMatchObject({ usd: null, tokens: 70 });
   });
 
   test('fails by an event that is not got over', () => {
-    const failed = fed(opencodeReader(), error({ message: 'bad', statusCode: 400 }));
+    const failed = fed(new OpencodeReader(), error({ message: 'bad', statusCode: 400 }));
     expect(failed.end({ ...END, status: 1 }).verdict).toEqual({ kind: 'error', message: 'bad', limit: null });
     expect(failed.end(END).verdict.kind).toBe('error');
-    const recovered = fed(opencodeReader(), error({ message: 'bad' }), start, text('a'), finish(0, 1));
+    const recovered = fed(new OpencodeReader(), error({ message: 'bad' }), start, text('a'), finish(0, 1));
     expect(recovered.end(END).verdict.kind).toBe('answer');
     expect(recovered.end({ ...END, status: 1 }).verdict.kind).toBe('silent');
-    expect(fed(opencodeReader(), start, text('a')).end(END).verdict.kind).toBe('silent');
+    expect(fed(new OpencodeReader(), start, text('a')).end(END).verdict.kind).toBe('silent');
   });
 
   test('tells when a limit ends', () => {
     const limited = error({ message: 'slow', statusCode: 429, responseHeaders: { 'retry-after': '30' } });
-    expect(fed(opencodeReader(), limited).end({ ...END, status: 1 }).verdict).toMatchObject({
+    expect(fed(new OpencodeReader(), limited).end({ ...END, status: 1 }).verdict).toMatchObject({
       limit: { until: 31_000 },
     });
   });
@@ -174,19 +186,19 @@ describe('opencode', () => {
 
 describe('plain text', () => {
   test('is the answer of a program that exits with 0', () => {
-    expect(textReader().end(END)).toEqual({
+    expect(new TextReader().end(END)).toEqual({
       verdict: { kind: 'answer', text: null, structured: null },
       denied: 0,
       usage: null,
     });
-    expect(textReader().end({ ...END, status: 2 }).verdict).toEqual({ kind: 'silent' });
+    expect(new TextReader().end({ ...END, status: 2 }).verdict).toEqual({ kind: 'silent' });
   });
 });
 
 describe('the simulated agent', () => {
   test('answers, and tells what the turn has cost', () => {
     const done = { kind: 'result', ok: true, text: 'yes', usd: 0.1, tokens: 5 };
-    const reader = fed(simReader(), { kind: 'begun', session: 's' }, { kind: 'tool', state: 'begun', text: 'x' });
+    const reader = fed(new SimReader(), { kind: 'begun', session: 's' }, { kind: 'tool', state: 'begun', text: 'x' });
     expect([reader.session, reader.toolInFlight]).toEqual(['s', true]);
     expect(fed(reader, { kind: 'tool', state: 'ended', text: '' }, done).end(END)).toEqual({
       verdict: { kind: 'answer', text: 'yes', structured: null },
@@ -198,8 +210,8 @@ describe('the simulated agent', () => {
 
   test('fails, and runs into limits', () => {
     const failed = { kind: 'result', ok: false, text: 'no', usd: null, tokens: null };
-    expect(fed(simReader(), failed).end(END).verdict).toEqual({ kind: 'error', message: 'no', limit: null });
-    const limited = fed(simReader(), { ...failed, limit: { until: 7 } });
+    expect(fed(new SimReader(), failed).end(END).verdict).toEqual({ kind: 'error', message: 'no', limit: null });
+    const limited = fed(new SimReader(), { ...failed, limit: { until: 7 } });
     expect(limited.end(END).verdict).toMatchObject({ limit: { until: 7 } });
   });
 });

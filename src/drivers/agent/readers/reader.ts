@@ -2,21 +2,25 @@
 // and the result at the end. It has no side effects and never throws on its input: it skips lines that it does not
 // understand.
 
-import type { Json } from '../../../base/json.ts';
+import { isJsonMap, type Json, type JsonMap, own, parseJson } from '../../../base/json.ts';
+import { hasControlCharacters } from '../../../base/sanitize.ts';
+import { printedTexts } from '../../../ir/answer-transitions.ts';
 
 export interface Reader {
-  /** A very long line is parsed only if it contains one of these; otherwise it is passed as `longLine`. */
+  /** A very long line is parsed only if it contains one of these. */
   readonly essential: readonly string[];
   /** Without line end. */
   line(text: string): void;
-  /** A line was skipped because of its length; it is probably tool output. */
-  longLine(): void;
+  /** A line was skipped because of its length; if it is not essential, it is probably tool output. */
+  longLine(isEssential: boolean): void;
   /** Null until reported. */
   readonly session: string | null;
   /** A tool call is in flight, so silence is expected. */
   readonly toolInFlight: boolean;
   /** The agent's latest message. */
   readonly text: string;
+  /** Texts that all its messages show to the user. */
+  readonly printed: readonly string[];
   end(exit: ProgramExit): Reading;
 }
 
@@ -71,41 +75,70 @@ export function error(message: string, limit: Limit | null = null): Verdict {
 
 export const SILENT: Verdict = { kind: 'silent' };
 
-// Tool calls in flight.
+/** For an error without a message. */
+export const UNNAMED_ERROR = 'it tells of an error, and not of which';
 
-export class OpenCalls {
-  readonly #ids = new Set<string>();
+/** A reader of events, each a JSON object in a line. */
+export abstract class EventReader implements Reader {
+  abstract readonly essential: readonly string[];
+  session: string | null = null;
+  protected readonly message = new LatestMessage();
+  /** Ids of tool calls in flight. */
+  protected readonly calls = new Set<string | null>();
+  protected denied = 0;
+  protected abstract readonly usage: RawUsage | null;
 
-  begin(id: string | null): void {
-    if (id !== null && this.#ids.size < CALLS_MAX) this.#ids.add(id);
+  line(text: string): void {
+    const event = Fields.parse(text);
+    if (event !== null) this.onEvent(event);
   }
 
-  end(id: string | null): void {
-    if (id !== null) this.#ids.delete(id);
+  longLine(isEssential: boolean): void {
+    this.calls.clear();
+    if (isEssential) this.message.skip();
   }
 
-  endAll(): void {
-    this.#ids.clear();
+  get toolInFlight(): boolean {
+    return this.calls.size > 0;
   }
 
-  get any(): boolean {
-    return this.#ids.size > 0;
+  get text(): string {
+    return this.message.text;
+  }
+
+  get printed(): readonly string[] {
+    return this.message.printed;
+  }
+
+  end(exit: ProgramExit): Reading {
+    return { verdict: this.verdict(exit), denied: this.denied, usage: this.usage };
+  }
+
+  protected abstract onEvent(event: Fields): void;
+
+  protected abstract verdict(exit: ProgramExit): Verdict;
+
+  protected beginCall(id: string | null): void {
+    if (id !== null && this.calls.size < CALLS_MAX) this.calls.add(id);
   }
 }
 
 /** More than any agent makes at once. */
 const CALLS_MAX = 1_000;
 
-// The agent's latest message; a message that arrives in pieces is joined. A message over the size limit counts as none.
-
-export class LatestMessage {
+/** The agent's latest message, joined from its pieces. A message over the size limit is not an answer. */
+class LatestMessage {
   #pieces: string[] = [];
   #length = 0;
+  /** By the messages before. */
+  #printed: readonly string[] = [];
 
   /** Starts a new message. */
-  begin(): void {
+  begin(text = ''): void {
+    this.#printed = this.printed;
     this.#pieces = [];
     this.#length = 0;
+    this.add(text);
   }
 
   add(piece: string): void {
@@ -113,16 +146,125 @@ export class LatestMessage {
     if (this.#length <= LENGTH_MAX) this.#pieces.push(piece);
   }
 
+  /** A new message that is too long to be read. */
+  skip(): void {
+    this.begin();
+    this.#length = Infinity;
+  }
+
   get text(): string {
     if (this.#pieces.length > 1) this.#pieces = [this.#pieces.join('')];
     return this.#pieces[0] ?? '';
   }
 
-  get isTooLong(): boolean {
-    return this.#length > LENGTH_MAX;
+  get printed(): readonly string[] {
+    const latest = printedTexts(this.text);
+    return latest.length === 0 ? this.#printed : [...this.#printed, ...latest];
+  }
+
+  /** The message as the answer of its turn. */
+  verdict(structured: Json = null): Verdict {
+    if (this.#length <= LENGTH_MAX) return answer(this.text, structured);
+    return error(`its answer has more than ${LENGTH_MAX} characters`);
   }
 }
 
 const LENGTH_MAX = 64_000_000;
 
-export const TOO_LONG = `its answer has more than ${LENGTH_MAX} characters`;
+/** A JSON object from a foreign program: any field may be missing or of another type. */
+export class Fields {
+  readonly #map: JsonMap;
+
+  constructor(map: JsonMap) {
+    this.#map = map;
+  }
+
+  /** Null if the text is not a JSON object. */
+  static parse(text: string): Fields | null {
+    const value = parseJson(text);
+    return isJsonMap(value) ? new Fields(value) : null;
+  }
+
+  has(key: string): boolean {
+    return Object.hasOwn(this.#map, key);
+  }
+
+  get isEmpty(): boolean {
+    return Object.keys(this.#map).length === 0;
+  }
+
+  /** Its fields that are maps. */
+  get maps(): readonly Fields[] {
+    return mapsIn(Object.values(this.#map));
+  }
+
+  /** Empty if absent. */
+  map(key: string): Fields {
+    const value = own(this.#map, key);
+    return new Fields(isJsonMap(value) ? value : {});
+  }
+
+  mapsAt(key: string): readonly Fields[] {
+    return mapsIn(this.#list(key));
+  }
+
+  text(key: string): string | null {
+    const value = own(this.#map, key);
+    return typeof value === 'string' ? value : null;
+  }
+
+  texts(key: string): readonly string[] {
+    return this.#list(key).filter((item) => typeof item === 'string');
+  }
+
+  /** A finite number, not negative. */
+  amount(key: string): number | null {
+    const value = own(this.#map, key);
+    return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null;
+  }
+
+  /** Sum of the amounts that exist; null if none does. */
+  sum(...keys: readonly string[]): number | null {
+    const amounts = keys.flatMap((key) => this.amount(key) ?? []);
+    return amounts.length === 0 ? null : amounts.reduce((sum, amount) => sum + amount, 0);
+  }
+
+  /** Ids are short and without control characters. */
+  id(key: string): string | null {
+    const value = this.text(key);
+    return value !== null && value !== '' && value.length <= ID_MAX && !hasControlCharacters(value) ? value : null;
+  }
+
+  /** Null if absent or nested too deeply. */
+  value(key: string): Json {
+    const value = own(this.#map, key) ?? null;
+    return isNested(value, DEPTH_MAX) ? null : value;
+  }
+
+  #list(key: string): readonly Json[] {
+    const value = own(this.#map, key);
+    return Array.isArray(value) ? (value as readonly Json[]) : [];
+  }
+}
+
+const ID_MAX = 200;
+const DEPTH_MAX = 200;
+
+function mapsIn(values: readonly Json[]): readonly Fields[] {
+  return values.filter(isJsonMap).map((map) => new Fields(map));
+}
+
+function isNested(value: Json, deeperThan: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return deeperThan === 0 || Object.values(value).some((inner: Json) => isNested(inner, deeperThan - 1));
+}
+
+/** Unknown if one of the two is. */
+export function plus(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
+/** A moment in seconds or in milliseconds since 1970, in milliseconds. */
+export function epochMs(moment: number): number {
+  return moment < 1e12 ? moment * 1_000 : moment;
+}

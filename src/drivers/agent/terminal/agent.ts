@@ -9,38 +9,32 @@
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
+
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { Adapter, Injection, TerminalProfile } from '../../../ir/adapter.ts';
-import { nudgeText } from '../../../ir/prompt-text.ts';
-import type { AgentMessage, PromptMessage } from '../../../ir/prompt-text.ts';
-import { wasEndedByUs } from '../files.ts';
-import type { AgentStart } from '../files.ts';
-import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../host.ts';
-import { crash } from '../../../sys/throw-uncaught.ts';
-import { livingLeader, whenGone } from '../../session-leader.ts';
-import { watchPath } from '../../../sys/watch.ts';
+import { type AgentMessage, nudgeText, type PromptMessage } from '../../../ir/prompt-text.ts';
+import { ABSENT, crash, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errors.ts';
+import { readJsonFile, writeJsonFile } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
-import { readExit, readProcess } from '../../step-folder.ts';
+import { hasLostTerminal } from '../../../sys/process.ts';
+import { watchPath } from '../../../sys/watch.ts';
+import { livingLeader, whenGone } from '../../session-leader.ts';
+import { readExit, readProcess, wasCutOff } from '../../step-folder.ts';
+import { type AgentStart, wasEndedByUs } from '../files.ts';
+import { ComputingDetector } from '../headless/idle-watch.ts';
+import type { SessionRegistry } from '../headless/sessions.ts';
+import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../host.ts';
 import type { Tmux } from '../tmux/tmux.ts';
-import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
-import type { SessionRegistry } from '../headless/session-registry.ts';
-import { PostDialog, postDialogMessage, decisionFrom, unwatchedDecision } from './post-dialog.ts';
-import type { DialogDecision } from './post-dialog.ts';
-import { ScreenWatcher, pause } from './screen-watcher.ts';
-import { AbandonedPrompt, DeliveryRecords } from './delivery-record.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
-import { deliver, deliverKey, rejects } from './deliver-prompt.ts';
+import { deliver, deliverKey, type DeliveryRequest, rejects } from './deliver-prompt.ts';
 import type { DeliveryOutcome } from './delivery-machine.ts';
-import { hasLostTerminal } from '../../../sys/process-table.ts';
-import { HookLog } from './hook-log.ts';
-import { rowAtCursor, containsPrompt } from './input-text.ts';
-import { isMisread, needsFile, putIntoFile } from './prompt-file.ts';
+import { type DeliveryRecord, DeliveryRecords } from './delivery-record.ts';
 import { DialogHandler } from './dialog-handler.ts';
-import type { DialogWaiter } from './dialog-handler.ts';
+import { HookLog } from './hook-log.ts';
 import { IdleDetector, StartupWait } from './idle-detector.ts';
-import { errorsOn, limitsOn, describeScreen } from './screen.ts';
-import type { Screen } from './screen.ts';
+import { containsPrompt, isMisread, needsFile, putIntoFile, rowAtCursor } from './input-text.ts';
+import { decisionFrom, type DialogDecision, PostDialog, postDialogMessage, unwatchedDecision } from './post-dialog.ts';
+import { pause, ScreenWatcher } from './screen-watcher.ts';
+import { describeScreen, errorsOn, limitsOn, type Screen } from './screen.ts';
 import { Transcript } from './transcript.ts';
 import { monitorWork } from './work-monitor.ts';
 
@@ -48,24 +42,26 @@ export interface TerminalAgentOptions {
   readonly tmux: Tmux;
   readonly adapter: Adapter;
   readonly ways: TerminalProfile;
+  /** The registry of the run. */
   readonly sessions: SessionRegistry;
   /** Name of the tmux session. */
   readonly name: string;
-  readonly failedMs: number;
 }
+
+type HandPrompt = (message: PromptMessage) => Promise<void>;
 
 export class TerminalAgent implements HostedAgent {
   readonly start: AgentStart;
   readonly terminal: string;
   readonly ended: Promise<AgentExit>;
+  session: string | null;
+  alive = true;
   readonly #options: TerminalAgentOptions;
   #resolveEnded: (exit: AgentExit) => void = () => undefined;
-  readonly #gone = new AbortController();
-  readonly #screen: ScreenWatcher;
-  readonly #hooks: HookLog | null;
+  readonly #screen: Readonly<ScreenWatcher>;
+  readonly #hooks: Readonly<HookLog> | null;
   readonly #dialogs: DialogHandler;
   readonly #records: DeliveryRecords;
-  readonly #abandoned: AbandonedPrompt;
   readonly #transcript: Transcript;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
   /** Serializes deliveries. */
@@ -73,39 +69,29 @@ export class TerminalAgent implements HostedAgent {
   #isLost = false;
   #wasFound = false;
   #idleRow: string | null = null;
-  #session: string | null;
 
   constructor(start: AgentStart, options: TerminalAgentOptions) {
     const { path } = start.folder;
     this.start = start;
     this.terminal = options.name;
+    this.session = start.session;
     this.#options = options;
-    this.#session = start.session;
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
     this.#records = new DeliveryRecords(path);
-    this.#abandoned = new AbandonedPrompt(path);
     this.#transcript = new Transcript(join(path, TRANSCRIPT));
     this.#screen = new ScreenWatcher({
       ways: options.ways,
       folder: path,
       pane: () => options.tmux.find(start.marker),
       history: () => ({ wasReady: this.#readyRow() !== null, idleRow: this.#readyRow() }),
-      lost: () => this.#onTerminalLost(),
+      lost: () => void this.#onTerminalLost().catch(crash),
     });
     const { hooks } = options.adapter;
     this.#hooks = hooks === null ? null : new HookLog(join(path, HOOKS), hooks, () => this.#onHook());
     this.#hooks?.open();
-    this.#dialogs = new DialogHandler(this.#screen, this.#hooks);
-  }
-
-  get alive(): boolean {
-    return !this.#gone.signal.aborted;
-  }
-
-  get session(): string | null {
-    return this.#session;
+    this.#dialogs = new DialogHandler(this.#screen, this.#hooks, options.ways.timing);
   }
 
   /** The agent could not be started. */
@@ -113,16 +99,11 @@ export class TerminalAgent implements HostedAgent {
     this.#end(null, reason);
   }
 
-  /** The agent was started by an earlier engine. */
-  find(): void {
-    this.#wasFound = true;
-    this.adopt();
-  }
-
-  /** The terminal is open; from now on the recording shell reports the agent's exit. */
-  adopt(): void {
+  /** The terminal is open: the recording shell reports the agent's exit. `wasFound`: an earlier engine started it. */
+  adopt({ wasFound = false } = {}): void {
+    this.#wasFound = wasFound;
     const { folder, marker } = this.start;
-    const deadline = performance.now() + BEGIN_MS;
+    const deadline = performance.now() + (this.#options.ways.ready?.deadlineMs ?? BEGIN_MS);
     const check = (): boolean => {
       // Read once: the file may be written between two reads.
       const record = readProcess(folder);
@@ -143,19 +124,19 @@ export class TerminalAgent implements HostedAgent {
     const watcher = watchPath(folder.path, end, { background: true });
   }
 
-  watchSession(told: (session: string) => void): void {
-    this.#sessionWatchers.push(told);
-    if (this.session !== null) told(this.session);
+  watchSession(watcher: (session: string) => void): void {
+    this.#sessionWatchers.push(watcher);
+    if (this.session !== null) watcher(this.session);
   }
 
   async ready(timeoutMs: number, note: Note): Promise<Readiness> {
-    const { ready, startupMs } = this.#options.ways;
+    const { ready, startupMs, timing } = this.#options.ways;
     const limitMs = ready?.deadlineMs ?? timeoutMs;
     using _watch = this.#screen.watch();
-    const waiter: DialogWaiter = { note, decided: () => undefined };
-    using _line = this.#dialogs.join(waiter);
+    using dialogs = this.#dialogs.join(note);
     const begun = performance.now();
-    const opening = ready === null ? new StartupWait(begun + startupMs) : null;
+    const startup = ready === null ? new StartupWait(begun + startupMs, timing) : null;
+    const computing = new ComputingDetector(this.start.marker);
     let [spentMs, seenAt, steadySince]: [number, number, number | null] = [0, begun, null];
     while (this.#readyRow() === null) {
       const since = this.#screen.changes;
@@ -166,14 +147,20 @@ export class TerminalAgent implements HostedAgent {
       seenAt = now;
       let pauseMs = POLL_MS;
       if (screen !== null) {
-        await this.#dialogs.handle(screen, waiter);
+        await dialogs.handle(screen);
         steadySince = screen.isReady && !screen.capture.inMode ? (steadySince ?? now) : null;
-        const leftMs = opening?.leftMs(this.#transcript.size(), now) ?? begun + startupMs - now;
-        if (steadySince !== null) pauseMs = Math.max(leftMs, steadySince + STEADY_MS - now);
-        if (pauseMs <= 0) this.#saveReady(screen);
+        const signs = (): Parameters<StartupWait['leftMs']>[0] => ({
+          printed: this.#transcript.size(),
+          computes: computing.computes(),
+        });
+        const leftMs = startup?.leftMs(signs(), now) ?? begun + startupMs - now;
+        if (steadySince !== null) pauseMs = Math.max(leftMs, steadySince + timing.settleMs - now);
+        if (pauseMs <= 0) writeJsonFile(join(this.start.folder.path, READY), rowAtCursor(screen.capture));
       }
-      if (spentMs >= limitMs + (ready === null ? startupMs : 0)) return unready(screen);
-      await this.#screen.untilChanged(since, { ms: Math.min(pauseMs, POLL_MS) });
+      if (spentMs >= limitMs + (ready === null ? startupMs : 0)) {
+        return { kind: 'unready', reason: screen === null ? 'its terminal cannot be seen' : describeScreen(screen) };
+      }
+      await this.#screen.untilChanged(since, Math.min(pauseMs, startup === null ? POLL_MS : STARTUP_POLL_MS));
     }
     return { kind: 'ready' };
   }
@@ -181,7 +168,7 @@ export class TerminalAgent implements HostedAgent {
   async hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
     const handover = await this.#handInTurn(message, request);
     const state = handover.kind === 'not-taken' ? this.#records.read(message.id)?.state.kind : undefined;
-    if (message.kind === 'prompt' && (state === 'put' || state === 'submitted')) this.#abandoned.abandon(message);
+    if (message.kind === 'prompt' && (state === 'put' || state === 'submitted')) this.#records.abandon(message);
     return handover;
   }
 
@@ -201,74 +188,61 @@ export class TerminalAgent implements HostedAgent {
   }
 
   async atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
-    const { adapter, ways, failedMs } = this.#options;
     const record = this.#records.read(message.id);
-    const after = new PostDialog(ways, this.#hooks);
+    const after = new PostDialog(this.#options.ways, this.#hooks);
     const isDecided = record?.decided?.isOver === false && after.canDetect;
-    if (record?.decided !== undefined) after.begin(record.decided, performance.now());
-    if (this.#wasFound && !isDecided) this.#nudge(message, over, note);
-    this.#wasFound = false;
-    const waiter: DialogWaiter = {
-      note,
-      decided: (verdict) => after.begin(this.#saveDecision(message.id, verdict), performance.now()),
+    const mustReport = message.kind === 'prompt' && message.mode === 'autonomous';
+    const handMore: HandPrompt = async (more) => {
+      if (over.aborted || !this.alive) return;
+      const givenUp = new Promise((resolve) => over.addEventListener('abort', resolve));
+      await this.#handInTurn(more, { timeoutMs: DELIVERY_MS, note, givenUp });
     };
-    const minding = this.#dialogs.join(waiter);
-    let isLeft = true;
+    if (record?.decided !== undefined) after.begin(record.decided, performance.now());
+    if (this.#wasFound && !isDecided && mustReport) this.#nudge(message, handMore).catch(crash);
+    this.#wasFound = false;
+    const dialogs = this.#dialogs.join(note, (verdict) =>
+      after.begin(this.#saveDecision(message.id, verdict), performance.now()),
+    );
+    let isAbandoned = true;
     over.addEventListener('abort', () => {
-      minding[Symbol.dispose]();
-      if (isLeft && message.kind === 'prompt') this.#abandoned.abandon(message);
+      dialogs[Symbol.dispose]();
+      if (isAbandoned && message.kind === 'prompt') this.#records.abandon(message);
     });
-    const end = await monitorWork(this.#screen, {
-      adapter,
-      ways,
+    const end = await monitorWork({
+      ...this.#options,
+      watcher: this.#screen,
       hooks: this.#hooks,
       transcript: this.#transcript,
       marker: this.start.marker,
-      failedMs,
       over,
       note,
       isAlive: () => this.alive,
       prompt: message.kind === 'prompt' ? message.text : '',
       record,
       save: (change) => this.#save(message.id, change),
-      handleDialog: (screen) => this.#dialogs.handle(screen, waiter),
+      dialogs,
       postDialog: after,
-      resume: (decided) => this.#continueAfterDialog(message, decided, over, note),
+      resume: (decided) => {
+        if (mustReport) this.#continueAfterDialog(message, decided, handMore).catch(crash);
+      },
     });
-    isLeft = false;
+    isAbandoned = false;
     return end;
   }
 
   /** Repeats the stop hook's reminder, which an idle agent missed while no engine was running. */
-  #nudge(message: AgentMessage, over: AbortSignal, note: Note): void {
-    if (message.kind === 'key' || message.mode !== 'autonomous') return;
-    const nudge = async (): Promise<void> => {
-      // A report or the work itself may still be on its way.
-      await pause(FOUND_MS, true);
-      if (this.#hooks?.isIdle !== true) return;
-      const again = { ...message, id: `${message.id} ${randomUUID()}`, text: nudgeText(message.text) };
-      await this.#handFor(again, over, note);
-    };
-    nudge().catch(crash);
+  async #nudge(message: PromptMessage, hand: HandPrompt): Promise<void> {
+    // A report or the work itself may still be on its way.
+    await pause(this.#options.ways.timing.reactMs, true);
+    if (this.#hooks?.isIdle !== true) return;
+    await hand({ ...message, id: `${message.id} ${randomUUID()}`, text: nudgeText(message.text) });
   }
 
   /** The agent is idle after a dialog was decided: tell it to continue. */
-  #continueAfterDialog(message: AgentMessage, decided: DialogDecision, over: AbortSignal, note: Note): void {
-    if (message.kind === 'key' || message.mode !== 'autonomous') return;
-    const goOn = async (): Promise<void> => {
-      await this.#handFor(postDialogMessage(message, decided), over, note);
-      const isLast = this.#records.read(message.id)?.decided?.number === decided.number;
-      if (isLast) this.#save(message.id, { decided: { ...decided, isOver: true } });
-    };
-    goOn().catch(crash);
-  }
-
-  async #handFor(message: PromptMessage, over: AbortSignal, note: Note): Promise<void> {
-    if (over.aborted || !this.alive) return;
-    const givenUp = new Promise((resolve) => {
-      over.addEventListener('abort', resolve);
-    });
-    await this.#handInTurn(message, { timeoutMs: NUDGE_MS, note, givenUp });
+  async #continueAfterDialog(message: PromptMessage, decided: DialogDecision, hand: HandPrompt): Promise<void> {
+    await hand(postDialogMessage(message, decided));
+    const isLast = this.#records.read(message.id)?.decided?.number === decided.number;
+    if (isLast) this.#save(message.id, { decided: { ...decided, isOver: true } });
   }
 
   decide(verdict: DialogVerdict): void {
@@ -276,15 +250,14 @@ export class TerminalAgent implements HostedAgent {
   }
 
   async conclude(id: string, timeoutMs: number): Promise<Concluded> {
-    this.#abandoned.forget(id);
-    const rests = await this.#untilIdle(timeoutMs);
-    if (rests === false) await this.#pressInterrupt();
+    this.#records.forgetAbandoned(id);
+    if ((await this.#untilIdle(timeoutMs)) === false) await this.#pressInterrupt();
     // Terminals do not report costs.
     return { session: this.session, usage: { usd: null, tokens: null } };
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {
-    this.#abandoned.forget(id);
+    this.#records.forgetAbandoned(id);
     if ((await this.#untilIdle(0)) === true) return;
     await this.#pressInterrupt();
     // If idleness cannot be detected, wait the whole time.
@@ -308,48 +281,44 @@ export class TerminalAgent implements HostedAgent {
 
   /** If this message repeats an abandoned prompt, continues with the delivery state of that prompt. */
   #resumeAbandoned(message: AgentMessage): DeliveryRecord | null {
-    const left = message.kind === 'prompt' ? this.#abandoned.matching(message) : null;
-    const record = left === null ? null : this.#records.read(left);
-    if (left === null || record === null) return null;
+    const abandoned = message.kind === 'prompt' ? this.#records.abandonedBefore(message) : null;
+    const before = abandoned === null ? null : this.#records.read(abandoned);
+    if (abandoned === null || before === null) return null;
     // If the agent is idle, it missed the stop hook's reminder.
-    const taken = { ...record, decided: unwatchedDecision(record.decided ?? null) };
-    this.#records.write(message.id, taken);
-    this.#abandoned.forget(left);
-    return taken;
+    const record = { ...before, decided: unwatchedDecision(before.decided ?? null) };
+    this.#records.write(message.id, record);
+    this.#records.forgetAbandoned(abandoned);
+    return record;
   }
 
-  async #deliver(
-    message: AgentMessage,
-    { note, timeoutMs, givenUp }: HandRequest,
-    known: DeliveryRecord | null,
-  ): Promise<DeliveryOutcome> {
-    const waiter: DialogWaiter = { note, decided: (verdict) => void this.#saveDecision(message.id, verdict) };
+  async #deliver(message: AgentMessage, hand: HandRequest, known: DeliveryRecord | null): Promise<DeliveryOutcome> {
+    const { note, givenUp } = hand;
     using _watch = this.#screen.watch();
-    using _line = this.#dialogs.join(waiter);
+    using dialogs = this.#dialogs.join(note, (verdict) => void this.#saveDecision(message.id, verdict));
     let isGivenUp = false;
     void givenUp.then(() => {
       isGivenUp = true;
       this.#screen.wake();
     });
     const record = known ?? (await this.#begin(message.id));
-    const request = {
-      timeoutMs,
+    const request: DeliveryRequest = {
+      watcher: this.#screen,
+      timeoutMs: this.#options.ways.injection.deadlineMs ?? hand.timeoutMs,
       record,
-      save: (state: DeliveryRecord['state']) => this.#save(message.id, { state }),
+      save: (state) => this.#save(message.id, { state }),
       note,
       isGivenUp: () => isGivenUp,
       isAlive: () => this.alive,
-      transcript: this.#transcript,
-      handleDialog: (screen: Screen) => this.#dialogs.handle(screen, waiter),
+      dialogs,
     };
-    if (message.kind === 'key') return await deliverKey(this.#screen, message.key, request);
+    if (message.kind === 'key') return await deliverKey(message.key, request);
     // Shells opened beside the agent see the current step.
     await (await this.#screen.pane())?.setEnvironment('MEOW_STEP', message.step);
     const isBracketed = await this.#transcript.isBracketed();
     const ways = this.#profileFor(message);
     const text = this.#textFor(message, ways.injection, record, isBracketed);
     const isConfirmed = (): boolean => this.#hasAccepted(text, record);
-    return await deliver(this.#screen, ways, { ...request, text, isBracketed, isConfirmed });
+    return await deliver({ ...request, ways, transcript: this.#transcript, text, isConfirmed });
   }
 
   async #begin(id: string): Promise<DeliveryRecord> {
@@ -386,9 +355,8 @@ export class TerminalAgent implements HostedAgent {
   #hasAccepted(text: string, { acceptedBefore }: DeliveryRecord): boolean {
     if (!this.#options.ways.acknowledge.byHook || this.#hooks === null) return false;
     this.#hooks.catchUp();
-    return this.#hooks.accepted
-      .slice(acceptedBefore)
-      .some(({ prompt }) => prompt === null || containsPrompt(prompt, text));
+    const accepted = this.#hooks.accepted.slice(acceptedBefore);
+    return accepted.some(({ prompt }) => prompt === null || containsPrompt(prompt, text));
   }
 
   #save(id: string, change: Partial<DeliveryRecord>): void {
@@ -412,8 +380,8 @@ export class TerminalAgent implements HostedAgent {
 
   /** Whether the agent became idle in time; null if that cannot be detected. */
   async #untilIdle(timeoutMs: number): Promise<boolean | null> {
-    const rest = new IdleDetector(this.#options.ways, this.#hooks);
-    if (!rest.canDetect) return null;
+    const detector = new IdleDetector(this.#options.ways, this.#hooks);
+    if (!detector.canDetect) return null;
     using _ = this.#screen.watch();
     const deadline = performance.now() + timeoutMs;
     for (;;) {
@@ -421,28 +389,27 @@ export class TerminalAgent implements HostedAgent {
       const screen = await this.#screen.observe();
       this.#hooks?.catchUp();
       const now = performance.now();
-      if (!this.alive || (screen !== null && rest.observe(screen, now))) return true;
+      if (!this.alive || (screen !== null && detector.observe(screen, now))) return true;
       if (now >= deadline) return false;
-      await this.#screen.untilChanged(since, { ms: Math.min(IDLE_POLL_MS, deadline - now) });
+      await this.#screen.untilChanged(since, Math.min(IDLE_POLL_MS, deadline - now));
     }
   }
 
   async #pressInterrupt(): Promise<void> {
-    const { interruptKeys } = this.#options.ways.stop;
-    for (let tries = 0; tries < PUTS_MAX && interruptKeys.length > 0 && this.alive; tries += 1) {
-      const screen = await this.#screen.observe();
-      if (screen === null) return;
-      const asked = this.#dialogs.dialogOn(screen);
-      if (asked !== null && !rejects(asked.pattern.reject, ...interruptKeys)) return;
-      if ((await this.#screen.press(interruptKeys, screen)) !== 'changed') return;
-    }
+    const { interruptKeys: keys } = this.#options.ways.stop;
+    if (keys.length === 0 || !this.alive) return;
+    const mayPress = (screen: Screen): boolean => {
+      const dialog = this.#dialogs.dialogOn(screen);
+      return this.alive && (dialog === null || rejects(dialog.pattern.reject, ...keys));
+    };
+    await this.#screen.putWhile(mayPress, { kind: 'keys', keys });
   }
 
   #onHook(): void {
     const session = this.#hooks?.session ?? null;
-    if (session !== null && session !== this.#session) {
-      this.#session = session;
-      for (const told of this.#sessionWatchers) told(session);
+    if (session !== null && session !== this.session) {
+      this.session = session;
+      for (const watcher of this.#sessionWatchers) watcher(session);
     }
     if ((this.#hooks?.accepted.length ?? 0) > 0) this.#saveUsed();
     this.#screen.wake();
@@ -454,34 +421,28 @@ export class TerminalAgent implements HostedAgent {
     return this.#idleRow;
   }
 
-  #saveReady({ capture }: Screen): void {
-    writeJsonFile(join(this.start.folder.path, READY), rowAtCursor(capture));
-  }
-
   /** The terminal is gone. An agent that survives without a terminal is useless and is killed. */
-  #onTerminalLost(): void {
+  async #onTerminalLost(): Promise<void> {
     if (this.#isLost || !this.alive) return;
     this.#isLost = true;
-    const check = async (): Promise<void> => {
-      await pause(LOST_MS, true);
-      this.#isLost = false;
-      const record = readProcess(this.start.folder);
-      if (!this.alive || record.kind !== 'written' || !hasLostTerminal(record.pid)) return;
-      await killProcessTree({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
-    };
-    check().catch(crash);
+    await pause(this.#options.ways.timing.pauseMs, true);
+    this.#isLost = false;
+    const record = readProcess(this.start.folder);
+    if (this.alive && record.kind === 'written' && hasLostTerminal(record.pid)) await this.#killProcesses();
+  }
+
+  #killProcesses(): Promise<unknown> {
+    return killProcessTree({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
   }
 
   #end(status: number | null, refusal: string | null): void {
     const tell = async (): Promise<void> => {
-      // A shell that could not record the exit may have left the agent alive.
-      const isRecorded = readExit(this.start.folder) !== null;
-      if (!isRecorded && refusal === null && !wasEndedByUs(this.start)) {
-        await killProcessTree({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
-      }
+      // A shell that was cut off may have left the agent alive.
+      const isCutOff = wasCutOff(readExit(this.start.folder));
+      if (isCutOff && refusal === null && !wasEndedByUs(this.start)) await this.#killProcesses();
       // The last output may still be on its way to the transcript.
-      if (refusal === null) await pause(LAST_WORDS_MS, true);
-      this.#gone.abort();
+      if (refusal === null) await pause(this.#options.ways.timing.settleMs, true);
+      this.alive = false;
       this.#hooks?.close();
       this.#screen.wake();
       this.#resolveEnded({ status, refusal, output: this.#transcript.tail() });
@@ -495,34 +456,18 @@ export const TRANSCRIPT = 'transcript';
 export const HOOKS = 'hooks';
 export const READY = 'ready';
 
-/** Time limit for the shell to write its record. */
-const BEGIN_MS = 10_000;
+/** Limits of adapters without `[ready] deadline`, for the shell's record, and `[prompt_injection] deadline`. */
+const BEGIN_MS = 60_000;
+const DELIVERY_MS = 30_000;
+/** Poll intervals. */
 const BEGIN_POLL_MS = 250;
-/** Poll interval while nothing changes. */
 const POLL_MS = 1_000;
+const STARTUP_POLL_MS = 100;
 const IDLE_POLL_MS = 250;
-/** A screen that looks ready for a moment may be about to show a dialog. */
-const STEADY_MS = 60;
-/** Bounds the attempts on a screen that never stops changing. */
-const PUTS_MAX = 20;
-const LOST_MS = 500;
-const LAST_WORDS_MS = 50;
-/** Time for an agent that was found again to report or to continue. */
-const FOUND_MS = 3_000;
-const NUDGE_MS = 30_000;
 
 /** Null while the delivery is in progress. */
 function outcomeOf({ state }: DeliveryRecord): DeliveryOutcome | null {
-  switch (state.kind) {
-    case 'begun':
-    case 'put':
-    case 'submitted':
-      return null;
-    case 'accepted':
-    case 'queued':
-    case 'failed':
-      return state;
-  }
+  return state.kind === 'begun' || state.kind === 'put' || state.kind === 'submitted' ? null : state;
 }
 
 function doubtAbout(agent: string): string {
@@ -530,8 +475,4 @@ function doubtAbout(agent: string): string {
     `the engine ended while agent ${agent} was given its prompt, and nothing tells whether it has it. It was not given ` +
     'again: check with meow attach, and where the agent has nothing to do, tell it there'
   );
-}
-
-function unready(screen: Screen | null): Readiness {
-  return { kind: 'unready', reason: screen === null ? 'its terminal cannot be seen' : describeScreen(screen) };
 }

@@ -1,30 +1,22 @@
 // Performs in a terminal what delivery-machine.ts decides. Before each act it writes to the delivery record what a
 // later engine must know of it.
 
-import { assert } from '../../../base/assert.ts';
+import { assert } from '../../../base/errors.ts';
+import type { Note } from '../../../engine/ports.ts';
+import type { Injection, TerminalProfile } from '../../../ir/adapter.ts';
+import { keyName } from '../../../ir/prompt-text.ts';
+import type { InputResult } from '../tmux/terminal-pane.ts';
+import type { Act, DeliveryOutcome, DeliveryPlan, FailedDelivery, Observation } from './delivery-machine.ts';
 import { beginDelivery, nextStep } from './delivery-machine.ts';
-import type {
-  Act,
-  DeliveryOutcome,
-  DeliveryPlan,
-  DeliveryState,
-  InheritedState,
-  Observation,
-} from './delivery-machine.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
+import type { DialogWaiter } from './dialog-handler.ts';
 import { endsAtCursor, rowAtCursor } from './input-text.ts';
 import type { Input, ScreenWatcher } from './screen-watcher.ts';
 import type { Screen } from './screen.ts';
 import type { Transcript } from './transcript.ts';
-import type { InputResult } from '../tmux/terminal-pane.ts';
-import type { Note } from '../../../engine/ports.ts';
-import type { Injection, TerminalProfile } from '../../../ir/adapter.ts';
-import { keyName } from '../../../ir/prompt-text.ts';
 
 export interface DeliveryRequest {
-  /** Exactly as it is put in. */
-  readonly text: string;
-  readonly isBracketed: boolean;
+  readonly watcher: Readonly<ScreenWatcher>;
   readonly timeoutMs: number;
   /** New, or as an earlier engine left it. */
   readonly record: DeliveryRecord;
@@ -32,25 +24,31 @@ export interface DeliveryRequest {
   readonly note: Note;
   readonly isGivenUp: () => boolean;
   readonly isAlive: () => boolean;
-  /** The agent's hook reported that it received the text. */
-  readonly isConfirmed: () => boolean;
-  readonly transcript: Transcript;
-  /** Handles a dialog, if the screen shows one. */
-  readonly handleDialog: (screen: Screen) => Promise<void>;
+  readonly dialogs: DialogWaiter;
 }
 
-export async function deliver(
-  watcher: ScreenWatcher,
-  ways: TerminalProfile,
-  request: DeliveryRequest,
-): Promise<DeliveryOutcome> {
-  const { record, save, note, isAlive, isConfirmed, isGivenUp, timeoutMs } = request;
-  const plan = planFor(ways, request);
-  let state = beginDelivery(INHERITED[record.state.kind] ?? 'nothing', performance.now());
+export interface PromptDelivery extends DeliveryRequest {
+  readonly ways: TerminalProfile;
+  readonly transcript: Transcript;
+  /** Exactly as it is put in. */
+  readonly text: string;
+  /** The agent's hook reported that it received the text. */
+  readonly isConfirmed: () => boolean;
+}
+
+export async function deliver(request: PromptDelivery): Promise<DeliveryOutcome> {
+  const { watcher, record, save, note, isAlive, isConfirmed, isGivenUp, timeoutMs, dialogs, transcript } = request;
+  const { kind } = record.state;
+  let state = beginDelivery(kind === 'put' || kind === 'submitted' ? kind : 'nothing', performance.now());
   let delivery: Extract<Act, { kind: 'wait' }>['delivery'] = 'sending';
   let screen: Screen | null = null;
   let seenAt = performance.now();
-  const work = new WorkSince(ways, request.transcript);
+  /** Size of the output when the submit keys were pressed. */
+  let submittedAt: number | null = null;
+  const finish = (outcome: DeliveryOutcome): DeliveryOutcome => {
+    save(outcome.kind === 'assumed-delivered' ? { kind: 'accepted' } : outcome);
+    return outcome;
+  };
   for (;;) {
     const since = watcher.changes;
     // After the hook's confirmation no observation is needed.
@@ -59,92 +57,65 @@ export async function deliver(
     if (screen === null && isAlive() && !isConfirmed()) {
       // A lost terminal is noticed before the agent's exit.
       const isLost = isGivenUp() || performance.now() - seenAt >= timeoutMs;
-      if (isLost) return finished(save, UNSEEN);
-      await watcher.untilChanged(since, { ms: GONE_MS });
+      if (isLost) return finish({ kind: 'failed', delivery: 'not-ready', reason: 'its terminal could not be seen' });
+      await watcher.untilChanged(since, GONE_MS);
       continue;
     }
-    const next = nextStep(plan, state, observationOf(screen, ways, request, work));
+    const isBracketed = await transcript.isBracketed();
+    const observation = observationOf(screen, request, { submittedAt, isBracketed });
+    const next = nextStep(planFor(request, isBracketed), state, observation);
     const { act } = next;
     state = next.state;
-    if (act.kind === 'finish') return isUndecided(state, act.outcome) ? act.outcome : finished(save, act.outcome);
+    if (act.kind === 'finish') {
+      const { outcome } = act;
+      // If the text was put in, and a dialog hides the result, the next delivery of this message finds out.
+      const isBlocked = outcome.kind === 'failed' && outcome.delivery === 'blocked-on-dialog';
+      return isBlocked && state.phase.kind !== 'waiting' ? outcome : finish(outcome);
+    }
     assert(screen !== null, 'something is to be done about a screen that was not seen');
-    await request.handleDialog(screen);
+    await dialogs.handle(screen);
     if (act.kind === 'wait') {
       if (act.delivery !== delivery) void note({ delivery: act.delivery });
       delivery = act.delivery;
-      await watcher.untilChanged(since, { ms: act.ms });
+      await watcher.untilChanged(since, act.ms);
       continue;
     }
-    if (act.kind === 'press' && act.what === 'submit') work.mark();
-    const done = await perform(watcher, ways, request, act, screen);
+    if (act.kind === 'press' && act.what === 'submit') submittedAt = transcript.size();
+    const done = await perform(act, request, { screen, isBracketed });
     if (done === 'done') state = next.done;
     // The change becomes visible in a moment and may continue.
-    else await watcher.untilChanged(since, { ms: CHANGED_MS });
+    else await watcher.untilChanged(since, CHANGED_MS);
   }
 }
 
-/** Detects work in the output since a moment. The work may start and end between two observations. */
-class WorkSince {
-  readonly #patterns: readonly RegExp[];
-  readonly #transcript: Transcript;
-  #from: number | null = null;
-
-  constructor({ acknowledge }: TerminalProfile, transcript: Transcript) {
-    this.#patterns = acknowledge.byHook ? [] : acknowledge.busy.map((pattern) => new RegExp(pattern, 'mu'));
-    this.#transcript = transcript;
-  }
-
-  /** Starts counting now. */
-  mark(): void {
-    this.#from = this.#transcript.size();
-  }
-
-  get wasSeen(): boolean {
-    if (this.#from === null || this.#patterns.length === 0) return false;
-    const text = this.#transcript.textSince(this.#from);
-    return this.#patterns.some((pattern) => pattern.test(text));
-  }
-}
-
+/** Poll intervals: for a lost terminal, and for a screen that changed under a key press. */
 const GONE_MS = 200;
 const CHANGED_MS = 5;
 
-/** How a later engine starts the delivery machine. */
-const INHERITED: Readonly<Partial<Record<DeliveryRecord['state']['kind'], InheritedState>>> = {
-  put: 'put',
-  submitted: 'submitted',
-};
-
-function planFor(
-  { injection, acknowledge }: TerminalProfile,
-  { text, isBracketed, timeoutMs }: DeliveryRequest,
-): DeliveryPlan {
-  const { preKeys, preDelayMs, postDelayMs, postKeys, clearKeys, method } = injection;
+function planFor({ ways, text, timeoutMs }: PromptDelivery, isBracketed: boolean): DeliveryPlan {
+  const { injection, acknowledge, timing } = ways;
   return {
-    preKeys,
-    preDelayMs,
-    postDelayMs,
-    postKeys,
-    clearKeys,
+    ...injection,
+    ...timing,
+    text,
     byHook: acknowledge.byHook,
     // A prompt that matches a busy pattern would be mistaken for work.
-    showsBusy: acknowledge.busy.length > 0 && !acknowledge.busy.some((busy) => new RegExp(busy, 'mu').test(text)),
+    showsBusy: acknowledge.busy.length > 0 && !matchesAny(acknowledge.busy, text),
     canQueue: acknowledge.queued.length > 0,
-    submitsLines: text.includes('\n') && !(isBracketed && method === 'paste'),
-    takesMs: Buffer.byteLength(text) / SLOW_BYTES_A_MS,
+    submitsLines: text.includes('\n') && !isBracketed,
     confirmMs: acknowledge.timeoutMs,
     timeoutMs,
   };
 }
 
-const SLOW_BYTES_A_MS = 50;
+interface Known {
+  /** Size of the output when the submit keys were pressed; null if they were not. */
+  readonly submittedAt: number | null;
+  readonly isBracketed: boolean;
+}
 
-function observationOf(
-  screen: Screen | null,
-  ways: TerminalProfile,
-  request: DeliveryRequest,
-  work: WorkSince,
-): Observation {
+function observationOf(screen: Screen | null, request: PromptDelivery, known: Known): Observation {
+  const { submittedAt, isBracketed } = known;
   return {
     now: performance.now(),
     isAlive: request.isAlive(),
@@ -154,87 +125,70 @@ function observationOf(
     inMode: screen?.capture.inMode ?? false,
     isReady: screen?.isReady ?? false,
     isBusy: screen?.isBusy ?? false,
-    hasWorked: work.wasSeen,
+    hasWorked: submittedAt !== null && hasWorkedSince(submittedAt, request),
     isQueued: screen?.isQueued ?? false,
     draft: screen?.draft ?? 'none',
+    isBracketed,
     row: screen === null ? '' : rowAtCursor(screen.capture),
-    holds: screen === null ? 'untold' : holds(screen, ways, request.text),
+    cursor: screen?.capture.cursor ?? { row: 0, column: 0 },
+    holds: screen === null ? 'untold' : holds(screen, request),
     screen: screen?.text ?? '',
   };
 }
 
-function holds(screen: Screen, { injection }: TerminalProfile, text: string): Observation['holds'] {
+/** Detects work in the output, because it may start and end between two observations. */
+function hasWorkedSince(offset: number, { ways: { acknowledge }, transcript }: PromptDelivery): boolean {
+  const { byHook, busy } = acknowledge;
+  return !byHook && busy.length > 0 && matchesAny(busy, transcript.textSince(offset));
+}
+
+function matchesAny(patterns: readonly string[], text: string): boolean {
+  return patterns.some((pattern) => new RegExp(pattern, 'mu').test(text));
+}
+
+function holds(screen: Screen, { ways, text }: PromptDelivery): Observation['holds'] {
   if (endsAtCursor(screen.capture, text)) return 'yes';
-  if (injection.draft.length === 0) return 'untold';
+  if (ways.injection.draft.length === 0) return 'untold';
   // The draft may be a placeholder for a text that is too long to show.
   return screen.draft === 'some' ? 'yes' : 'no';
 }
 
+type InputAct = Exclude<Act, { kind: 'wait' | 'finish' }>;
+
 async function perform(
-  watcher: ScreenWatcher,
-  { injection }: TerminalProfile,
-  { text, record, save }: DeliveryRequest,
-  act: Exclude<Act, { kind: 'wait' | 'finish' }>,
-  screen: Screen,
+  act: InputAct,
+  { watcher, ways, text, record, save }: PromptDelivery,
+  { screen, isBracketed }: { readonly screen: Screen; readonly isBracketed: boolean },
 ): Promise<InputResult> {
   switch (act.kind) {
     case 'leave-mode':
       await (await watcher.pane())?.leaveMode();
       return 'done';
-    case 'press': {
+    case 'press':
       if (act.what === 'submit') save({ kind: 'submitted' });
-      return watcher.press(act.keys, screen);
-    }
+      return watcher.put({ kind: 'keys', keys: act.keys }, screen);
     case 'put': {
       save({ kind: 'put' });
-      const put = await watcher.put(inputFor(injection, text), screen);
+      const put = await watcher.put(inputFor(ways.injection, text, isBracketed), screen);
       if (put === 'changed') save(record.state);
       return put;
     }
   }
 }
 
-function inputFor({ method }: Injection, text: string): Input {
+/** A program that asked for bracketed paste would submit each line of a typed text. */
+function inputFor({ method }: Injection, text: string, isBracketed: boolean): Input {
   const key = method === 'keys' ? keyName(text) : null;
   if (key !== null) return { kind: 'keys', keys: [key] };
-  return { kind: method === 'paste' ? 'paste' : 'text', text };
+  return { kind: method === 'paste' || isBracketed ? 'paste' : 'text', text };
 }
 
-const UNSEEN: DeliveryOutcome = { kind: 'failed', delivery: 'not-ready', reason: 'its terminal could not be seen' };
-
-function finished(save: DeliveryRequest['save'], outcome: DeliveryOutcome): DeliveryOutcome {
-  save(endState(outcome));
-  return outcome;
-}
-
-/** The text was put in, and a dialog hides the result. The next delivery of this message finds out. */
-function isUndecided({ phase }: DeliveryState, outcome: DeliveryOutcome): boolean {
-  return phase.kind !== 'waiting' && outcome.kind === 'failed' && outcome.delivery === 'blocked-on-dialog';
-}
-
-function endState(outcome: DeliveryOutcome): DeliveryRecord['state'] {
-  switch (outcome.kind) {
-    case 'accepted':
-    case 'assumed-delivered':
-      return { kind: 'accepted' };
-    case 'queued':
-      return { kind: 'queued' };
-    case 'failed':
-      return outcome;
-  }
-}
-
-// Presses one key for an agent: once, whatever the result, and never into a dialog, unless it is the key that the
-// adapter rejects that dialog with (host/6).
-
-export async function deliverKey(
-  watcher: ScreenWatcher,
-  key: string,
-  request: Omit<DeliveryRequest, 'text' | 'isBracketed' | 'isConfirmed'>,
-): Promise<DeliveryOutcome> {
-  const { record, save, note, isAlive, isGivenUp, handleDialog, timeoutMs } = request;
+/** Presses a key once. Never into a dialog, unless the adapter rejects that dialog with this key (host/6). */
+export async function deliverKey(key: string, request: DeliveryRequest): Promise<DeliveryOutcome> {
+  const { watcher, record, save, note, isAlive, isGivenUp, dialogs, timeoutMs } = request;
   if (record.state.kind !== 'begun') return { kind: 'assumed-delivered' };
-  const finish = (outcome: Extract<DeliveryOutcome, { kind: 'failed' }>): DeliveryOutcome => {
+  const fail = (delivery: FailedDelivery, reason: string): DeliveryOutcome => {
+    const outcome = { kind: 'failed', delivery, reason } as const;
     save(outcome);
     return outcome;
   };
@@ -242,7 +196,7 @@ export async function deliverKey(
   for (;;) {
     const since = watcher.changes;
     const screen = await watcher.observe();
-    if (!isAlive()) return finish({ kind: 'failed', delivery: 'dead', reason: 'the agent has ended' });
+    if (!isAlive()) return fail('dead', 'the agent has ended');
     const now = performance.now();
     if (!wasAsked) spentMs += now - seenAt;
     seenAt = now;
@@ -252,19 +206,16 @@ export async function deliverKey(
     wasAsked = isAsked;
     if (screen !== null && !isAsked && !isGivenUp()) {
       save({ kind: 'submitted' });
-      const put = await watcher.press([key], screen);
+      const put = await watcher.put({ kind: 'keys', keys: [key] }, screen);
       save({ kind: put === 'done' ? 'accepted' : 'begun' });
       if (put === 'done') return { kind: 'accepted' };
     }
-    if (screen !== null) await handleDialog(screen);
+    if (screen !== null) await dialogs.handle(screen);
     if (isGivenUp() || spentMs >= timeoutMs) {
-      return finish({
-        kind: 'failed',
-        delivery: isAsked ? 'blocked-on-dialog' : 'not-ready',
-        reason: isAsked ? 'the agent asks something else first' : 'the key could not be pressed',
-      });
+      if (isAsked) return fail('blocked-on-dialog', 'the agent asks something else first');
+      return fail('not-ready', 'the key could not be pressed');
     }
-    await watcher.untilChanged(since, { ms: POLL_MS });
+    await watcher.untilChanged(since, POLL_MS);
   }
 }
 

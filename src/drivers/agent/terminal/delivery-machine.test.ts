@@ -1,16 +1,16 @@
-// delivery/1 to delivery/6 for every order of observations, and the common cases.
+// delivery/1 to delivery/7 for every order of observations, and the common cases.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { beginDelivery, nextStep } from './delivery-machine.ts';
 import type {
   Act,
-  InheritedState,
   DeliveryOutcome,
   DeliveryPlan,
   DeliveryState,
+  InheritedState,
   Observation,
 } from './delivery-machine.ts';
+import { beginDelivery, nextStep } from './delivery-machine.ts';
 
 const PLAN: DeliveryPlan = {
   preKeys: [],
@@ -22,7 +22,11 @@ const PLAN: DeliveryPlan = {
   showsBusy: false,
   canQueue: false,
   submitsLines: false,
-  takesMs: 0,
+  text: 'the text',
+  settleMs: 100,
+  typingMs: 1_000,
+  visibleMs: 1_500,
+  reactMs: 3_000,
   confirmMs: 1_000,
   timeoutMs: 30_000,
 };
@@ -39,7 +43,9 @@ const IDLE: Observation = {
   hasWorked: false,
   isQueued: false,
   draft: 'none',
+  isBracketed: true,
   row: '>',
+  cursor: { row: 5, column: 2 },
   holds: 'untold',
   screen: 'idle',
 };
@@ -82,6 +88,9 @@ function named(act: Act): string {
   return act.kind === 'press' ? act.what : act.kind;
 }
 
+/** An empty input with so many keys of the probe. */
+const probed = (keys: number): Partial<Observation> => ({ holds: 'no', cursor: { row: 5, column: 2 + keys } });
+
 const HELD: Partial<Observation> = { holds: 'yes', draft: 'some', row: '> text', screen: 'held' };
 
 describe('a delivery', () => {
@@ -108,32 +117,98 @@ describe('a delivery', () => {
     expect(new Rehearsal().sees({}).sees(HELD, 100).sees({ screen: 'next' }, 200).delivery).toBe('accepted');
   });
 
-  test('whose text has only vanished is not accepted', () => {
-    const rehearsal = new Rehearsal().sees({}).sees(HELD, 100).sees({ holds: 'no' }, 200);
-    expect(rehearsal.delivery).toBe('draft-stuck');
+  test('whose text has only vanished is not accepted, and is not given up before its time', () => {
+    const rehearsal = new Rehearsal().sees({}).sees(HELD, 100).sees({ holds: 'no' }, 29_000);
+    expect(rehearsal.delivery).toBeNull();
+    expect(rehearsal.sees({ holds: 'no' }, 2_000).delivery).toBe('draft-stuck');
+  });
+
+  test('whose text the terminal has only echoed is not accepted; an answer accepts it', () => {
+    const echoed = { row: '', screen: 'idle\nthe text\n' };
+    const rehearsal = new Rehearsal().sees({ row: '' }).sees({ ...HELD, row: 'the text' }, 100);
+    expect(rehearsal.sees(echoed, 25_000).delivery).toBeNull();
+    expect(rehearsal.sees({ ...echoed, screen: 'idle\nthe text\nheard' }, 200).delivery).toBe('accepted');
+  });
+
+  test('to a program that starts to read its input afterwards counts only what is seen from then on', () => {
+    const rehearsal = new Rehearsal().sees({ row: '', isBracketed: false }).sees({ ...HELD, isBracketed: false }, 100);
+    expect(rehearsal.acts).toEqual(['put', 'submit']);
+    expect(rehearsal.sees({ screen: 'welcome' }, 20_000).delivery).toBeNull();
+    rehearsal.sees(HELD, 1_000).sees({ screen: 'welcome, at work' }, 200);
+    expect(rehearsal).toMatchObject({ acts: ['put', 'submit', 'submit'], delivery: 'accepted' });
   });
 
   test('whose text is just being drawn anew is not accepted', () => {
     const rehearsal = new Rehearsal().sees({}).sees(HELD, 100);
-    rehearsal.sees({ screen: 'flicker' }, 100).sees(HELD, 50).sees({ screen: 'flicker' }, 100);
+    rehearsal.sees({ screen: 'flicker' }, 80).sees(HELD, 50).sees({ screen: 'flicker' }, 80);
     expect(rehearsal.delivery).toBeNull();
   });
 
-  test('to a program that shows nothing of it is made all the same', () => {
-    const rehearsal = new Rehearsal().sees({}).sees({}, 600).sees({}, 600);
-    expect(rehearsal).toMatchObject({ acts: ['put', 'submit'], delivery: 'accepted' });
+  test('to a program that echoes nothing is accepted when it answers, and not before', () => {
+    const silent = { row: '' };
+    const rehearsal = new Rehearsal().sees(silent).sees(silent, 1_000);
+    expect(rehearsal.acts).toEqual(['put', 'submit']);
+    expect(rehearsal.sees(silent, 25_000).delivery).toBeNull();
+    expect(rehearsal.sees({ ...silent, screen: 'heard' }, 200).delivery).toBe('accepted');
+    expect(new Rehearsal().sees(silent).sees(silent, 1_000).sees(silent, 30_000).delivery).toBe('draft-stuck');
   });
 
-  test('is submitted again if the text still stands there, a few times', () => {
+  test('to a program with a prompt is submitted when it shows the text, however late', () => {
+    const rehearsal = new Rehearsal().sees({}).sees({}, 25_000);
+    expect(rehearsal.acts).toEqual(['put']);
+    expect(rehearsal.sees(HELD).acts).toEqual(['put', 'submit']);
+  });
+
+  test('sees the text in a placeholder that was not there before', () => {
+    const placeholder = { row: '> [3 lines]', screen: 'idle [3 lines]' };
+    const rehearsal = new Rehearsal().sees({}).sees(placeholder, 100);
+    expect(rehearsal.acts).toEqual(['put', 'submit']);
+    rehearsal.sees(placeholder, 1_000);
+    expect(rehearsal).toMatchObject({ acts: ['put', 'submit', 'submit'], delivery: null });
+    expect(rehearsal.sees({ screen: 'at work' }, 200).delivery).toBe('accepted');
+  });
+
+  test('is submitted again if the text still stands there, less and less often', () => {
     const rehearsal = new Rehearsal({ byHook: true, clearKeys: [] }).sees({});
-    for (let times = 0; times < 20; times += 1) rehearsal.sees(HELD, 1_000);
+    for (let times = 0; times < 40; times += 1) rehearsal.sees(HELD, 1_000);
     expect(rehearsal.acts).toEqual(['put', ...Array.from({ length: 5 }, () => 'submit')]);
     expect(rehearsal.delivery).toBe('draft-stuck');
   });
 
   test('is not submitted again if the text cannot be seen', () => {
-    const rehearsal = new Rehearsal({ byHook: true }).sees({}).sees({}, 600).sees({}, 29_000);
-    expect(rehearsal.acts).toEqual(['put', 'submit']);
+    const rehearsal = new Rehearsal({ byHook: true }).sees({ row: '' }).sees({ row: '' }, 1_000);
+    expect(rehearsal.sees({ row: '' }, 29_000).acts).toEqual(['put', 'submit']);
+  });
+
+  test('is put in again only if keys that were pressed after it are shown alone', () => {
+    const rehearsal = new Rehearsal().sees({}).sees({ holds: 'no' }, 1_000).sees({ holds: 'no' }, 1_500);
+    expect(rehearsal.acts).toEqual(['put', 'probe']);
+    rehearsal.sees(probed(1), 1_500);
+    expect(rehearsal.acts).toEqual(['put', 'probe', 'probe']);
+    rehearsal.sees(probed(2)).sees({});
+    expect(rehearsal.acts).toEqual(['put', 'probe', 'probe', 'clear', 'put']);
+    rehearsal.sees({ holds: 'no' }, 1_000).sees(HELD, 100);
+    expect(rehearsal.acts).toEqual(['put', 'probe', 'probe', 'clear', 'put', 'probe', 'submit']);
+  });
+
+  test('is not put in again if it follows the first key, or all keys are shown at once', () => {
+    const rehearsal = new Rehearsal().sees({}).sees({ holds: 'no' }, 1_000).sees(probed(1), 500).sees(HELD, 100);
+    expect(rehearsal.acts).toEqual(['put', 'probe', 'submit']);
+    const stopped = new Rehearsal().sees({}).sees({ holds: 'no' }, 1_000).sees({ holds: 'no' }, 2_000);
+    stopped.sees(probed(2), 500).sees(HELD, 100);
+    expect(stopped.acts).toEqual(['put', 'probe', 'probe', 'submit']);
+  });
+
+  test('of a long text is given more time to be shown before a key follows it', () => {
+    const rehearsal = new Rehearsal({ text: 'x'.repeat(1_000_000) }).sees({}).sees({ holds: 'no' }, 15_000);
+    expect(rehearsal.sees(HELD).acts).toEqual(['put', 'submit']);
+  });
+
+  test('is not put in again into an input that shows nothing', () => {
+    const rehearsal = new Rehearsal().sees({});
+    for (let times = 0; times < 20; times += 1) rehearsal.sees({ holds: 'no' }, 2_000);
+    expect(rehearsal.acts.filter((act) => act === 'put')).toEqual(['put']);
+    expect(rehearsal.delivery).toBe('draft-stuck');
   });
 
   test('that is given up takes back a text that was not submitted, line by line', () => {
@@ -146,19 +221,14 @@ describe('a delivery', () => {
   });
 
   test('that is given up before the text is shown waits a moment for it, and takes it back', () => {
-    const rehearsal = new Rehearsal({ byHook: true }).sees({}).sees({ isGivenUp: true, holds: 'no' }, 300);
+    const rehearsal = new Rehearsal({ byHook: true }).sees({}).sees({ isGivenUp: true, holds: 'no' }, 50);
     expect(rehearsal.delivery).toBeNull();
     rehearsal.sees({ ...HELD, isGivenUp: true }).sees({ holds: 'no', isGivenUp: true });
     expect(rehearsal).toMatchObject({ acts: ['put', 'clear'], delivery: 'draft-stuck' });
   });
 
-  test('of a long text is given more time to be shown', () => {
-    const rehearsal = new Rehearsal({ byHook: true, takesMs: 20_000 }).sees({}).sees({ holds: 'no' }, 20_000);
-    expect(rehearsal.sees(HELD).acts).toEqual(['put', 'submit']);
-  });
-
   test('is queued behind work that does not end', () => {
-    const rehearsal = new Rehearsal({ canQueue: true }).sees({ isBusy: true }, 1_999);
+    const rehearsal = new Rehearsal({ canQueue: true }).sees({ isBusy: true }, 2_999);
     expect(rehearsal.acts).toEqual([]);
     rehearsal
       .sees({ isBusy: true }, 10)
@@ -212,9 +282,9 @@ describe('a draft that was there before', () => {
 
   test('that cannot be cleared keeps the text out', () => {
     const rehearsal = new Rehearsal();
-    for (let times = 0; times < 5; times += 1) rehearsal.sees(DRAFT, 1_600);
-    expect(rehearsal).toMatchObject({ acts: ['clear', 'clear', 'clear'], delivery: 'draft-stuck' });
-    expect(new Rehearsal({ clearKeys: [] }).sees(DRAFT, 1_000).delivery).toBe('draft-stuck');
+    for (let times = 0; times < 40; times += 1) rehearsal.sees(DRAFT, 1_600);
+    expect(rehearsal).toMatchObject({ acts: ['clear', 'clear', 'clear', 'clear', 'clear'], delivery: 'draft-stuck' });
+    expect(new Rehearsal({ clearKeys: [] }).sees(DRAFT, 31_000).delivery).toBe('draft-stuck');
   });
 
   test('that is none, for nothing clears it, is no hindrance', () => {
@@ -236,7 +306,8 @@ describe('a dialog', () => {
 
   test('that swallowed the text makes it be put in once more, where its input can be read', () => {
     const rehearsal = new Rehearsal().sees({}).sees({ hasDialog: true }, 5_000).sees({ holds: 'no' }, 1_000);
-    expect(rehearsal.acts).toEqual(['put', 'put']);
+    rehearsal.sees(probed(1), 2_000).sees(probed(2)).sees({});
+    expect(rehearsal.acts).toEqual(['put', 'probe', 'probe', 'clear', 'put']);
   });
 
   test('is where it ends, if it is given up meanwhile', () => {
@@ -252,7 +323,9 @@ describe('in a later life', () => {
   });
 
   test('a text that never came is put in, where its input can be read', () => {
-    expect(new Rehearsal({}, 'put').sees({ holds: 'no' }, 1_000).acts).toEqual(['put']);
+    const rehearsal = new Rehearsal({}, 'put').sees({ holds: 'no' }, 1_000);
+    rehearsal.sees(probed(1), 2_000).sees(probed(2)).sees({});
+    expect(rehearsal.acts).toEqual(['probe', 'probe', 'clear', 'put']);
   });
 
   test('what cannot be told is taken for done, and nothing is put in', () => {
@@ -260,7 +333,7 @@ describe('in a later life', () => {
       const rehearsal = new Rehearsal({}, from).sees({}, 5_000);
       expect(rehearsal).toMatchObject({ acts: [], delivery: 'assumed-delivered' });
     }
-    const gone = new Rehearsal({}, 'submitted').sees({ holds: 'no' }, 5_000);
+    const gone = new Rehearsal({}, 'submitted').sees({ holds: 'no' }, 31_000);
     expect(gone).toMatchObject({ acts: [], delivery: 'assumed-delivered' });
   });
 
@@ -279,7 +352,11 @@ const plans: fc.Arbitrary<DeliveryPlan> = fc.record({
   showsBusy: fc.boolean(),
   canQueue: fc.boolean(),
   submitsLines: fc.boolean(),
-  takesMs: fc.constantFrom(0, 5_000),
+  text: fc.constant('one'),
+  settleMs: fc.constant(100),
+  typingMs: fc.constant(1_000),
+  visibleMs: fc.constantFrom(100, 1_500),
+  reactMs: fc.constant(3_000),
   confirmMs: fc.constantFrom(100, 2_000),
   timeoutMs: fc.constant(20_000),
 });
@@ -298,7 +375,9 @@ const sights: fc.Arbitrary<Omit<Observation, 'now'> & { readonly ms: number; rea
     hasWorked: fc.boolean(),
     isQueued: fc.boolean(),
     draft: fc.constantFrom('some', 'perhaps', 'none'),
-    row: fc.constantFrom('>', '> a', '> ab'),
+    isBracketed: fc.boolean(),
+    row: fc.constantFrom('', '>', '> a', '> ab'),
+    cursor: fc.record({ row: fc.constant(1), column: fc.nat(3) }),
     holds: fc.constantFrom('yes', 'no', 'untold'),
     screen: fc.constantFrom('one', 'two'),
   },

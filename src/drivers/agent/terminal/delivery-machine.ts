@@ -2,24 +2,27 @@
 // times go in, acts come out. The caller observes again before each act.
 //
 // delivery/1  Never presses, types or pastes while a dialog is shown. That time does not count against the limit.
-// delivery/2  Puts the text in once. Repeats it only if the agent certainly did not get it: its input is readable and
-//             empty, and the submit keys were never pressed.
-// delivery/3  Presses the submit keys again only while the text is visible in the input, and a bounded number of times.
-// delivery/4  `accepted` needs evidence: the agent's hook; without a hook, that the text left the input and the agent
-//             works or worked; if work cannot be seen, that the screen changed. A text that merely vanished is not
-//             accepted.
+// delivery/2  Puts the text in once. Repeats it only if the agent is known not to have it: the submit keys were never
+//             pressed, its input is readable and empty, and it shows keys that were pressed after the text (the probe).
+// delivery/3  Presses the submit keys again only while the text is visible in the input, each time after a longer wait.
+// delivery/4  `accepted` needs evidence that was seen: the agent's hook; without a hook, the agent works or worked; if
+//             work cannot be seen, new output that is not an echo, after the text left the input or was never shown. A
+//             text that merely vanished is not accepted.
 // delivery/5  Clears an existing draft before adding text, but not while a person is typing.
 // delivery/6  After an engine crash the hook and the screen decide. Doubt counts as delivered: a second prompt does
 //             more harm than a late one.
+// delivery/7  A living agent has the whole time limit: no delay says anything about what it will do.
 
+import type { Injection, Timing } from '../../../ir/adapter.ts';
 import type { Delivery } from '../../../ir/effect.ts';
+import { isEcho } from './input-text.ts';
+import type { Screen } from './screen.ts';
 
-export interface DeliveryPlan {
-  readonly preKeys: readonly string[];
-  readonly preDelayMs: number;
-  readonly postDelayMs: number;
-  readonly postKeys: readonly string[];
-  readonly clearKeys: readonly string[];
+export interface DeliveryPlan
+  extends Pick<Injection, 'preKeys' | 'preDelayMs' | 'postDelayMs' | 'postKeys' | 'clearKeys'>,
+    Pick<Timing, 'settleMs' | 'typingMs' | 'visibleMs' | 'reactMs'> {
+  /** Exactly as it is put in. */
+  readonly text: string;
   /** Only the hook decides. */
   readonly byHook: boolean;
   /** The screen shows whether the agent works. */
@@ -28,16 +31,14 @@ export interface DeliveryPlan {
   readonly canQueue: boolean;
   /** Each line of the text is submitted as it is put in. */
   readonly submitsLines: boolean;
-  /** Time that a slow program may need to read the text. */
-  readonly takesMs: number;
-  /** Time limit for the confirmation. */
+  /** Time before the first repetition of a key without a visible effect. */
   readonly confirmMs: number;
   /** Time limit for the whole delivery, without dialogs. */
   readonly timeoutMs: number;
 }
 
 /** One observation of the screen, with everything known at that moment. */
-export interface Observation {
+export interface Observation extends Pick<Screen, 'isReady' | 'isBusy' | 'isQueued' | 'draft'> {
   /** Monotonic clock, in milliseconds. */
   readonly now: number;
   readonly isAlive: boolean;
@@ -47,30 +48,33 @@ export interface Observation {
   readonly isConfirmed: boolean;
   readonly hasDialog: boolean;
   readonly inMode: boolean;
-  readonly isReady: boolean;
-  readonly isBusy: boolean;
   /** The agent worked since the last submit, however briefly. */
   readonly hasWorked: boolean;
-  readonly isQueued: boolean;
-  readonly draft: 'some' | 'perhaps' | 'none';
-  /** The row of the cursor. */
+  /** The program has enabled bracketed paste. */
+  readonly isBracketed: boolean;
+  /** The text left of the cursor. */
   readonly row: string;
+  readonly cursor: Cursor;
   /** Whether the input contains the text. */
   readonly holds: 'yes' | 'no' | 'untold';
   readonly screen: string;
 }
 
+interface Cursor {
+  readonly row: number;
+  readonly column: number;
+}
+
 export type Act =
   /** Waits until something changes or the time is over. */
-  | {
-      readonly kind: 'wait';
-      readonly ms: number;
-      readonly delivery: Extract<Delivery, 'sending' | 'blocked-on-dialog'>;
-    }
+  | { readonly kind: 'wait'; readonly ms: number; readonly delivery: 'sending' | 'blocked-on-dialog' }
   | { readonly kind: 'leave-mode' }
-  | { readonly kind: 'press'; readonly what: 'clear' | 'prepare' | 'submit'; readonly keys: readonly string[] }
+  | { readonly kind: 'press'; readonly what: PressedFor; readonly keys: readonly string[] }
   | { readonly kind: 'put' }
   | { readonly kind: 'finish'; readonly outcome: DeliveryOutcome };
+
+/** `probe`: shows whether the program has read the text before it. */
+type PressedFor = 'clear' | 'prepare' | 'submit' | 'probe';
 
 export type DeliveryOutcome =
   | { readonly kind: 'accepted' }
@@ -91,7 +95,6 @@ export interface DeliveryState {
   readonly busySince: number | null;
   readonly draft: Draft;
   readonly preparedAt: number | null;
-  readonly puts: number;
   readonly givenUpAt: number | null;
 }
 
@@ -104,30 +107,47 @@ interface Draft {
   readonly vain: number;
 }
 
-/**
- * `at`: when the phase began; null if unknown or after a dialog. `before`: the screen at the time of the put; null if
- * an earlier engine put the text in. `isInherited`: an earlier engine did it, and this one has not acted since.
- */
-type Phase =
-  | { readonly kind: 'waiting' }
-  | { readonly kind: 'put'; readonly at: number | null; readonly before: string | null; readonly isInherited: boolean }
-  | {
-      readonly kind: 'submitted';
-      readonly at: number | null;
-      readonly before: string | null;
-      readonly isInherited: boolean;
-      readonly presses: number;
-      readonly wasBusy: boolean;
-      readonly wasQueued: boolean;
-      /** The text was visible in the input at some time. */
-      readonly wasSeen: boolean;
-      readonly goneSince: number | null;
-    }
-  | { readonly kind: 'withdrawing' };
+type Phase = { readonly kind: 'waiting' } | { readonly kind: 'withdrawing' } | EnteredPhase;
+type EnteredPhase = PutPhase | SubmittedPhase;
 
-/**
- * What an earlier engine may have left: nothing, a text that may be in the input, or one that may have been submitted.
- */
+interface PutPhase {
+  readonly kind: 'put';
+  /** Start of the phase; null if unknown or after a dialog. */
+  readonly at: number | null;
+  /**
+   * What was seen when the text was put in. Null if an earlier engine did, or if the program started to read its input
+   * later: then new output proves nothing.
+   */
+  readonly before: Pick<Observation, 'screen' | 'row' | 'isBracketed'> | null;
+  /** An earlier engine did it, and this one has not acted since. */
+  readonly isInherited: boolean;
+  /** The text was visible in the input at some time. */
+  readonly wasSeen: boolean;
+  /** Null before the first key of the probe. */
+  readonly probe: Probe | null;
+}
+
+interface Probe {
+  /** Before the first key. */
+  readonly cursor: Cursor;
+  readonly presses: number;
+  /** Keys that were visible when the last one was pressed. */
+  readonly shown: number;
+}
+
+interface SubmittedPhase extends Omit<PutPhase, 'kind' | 'probe'> {
+  readonly kind: 'submitted';
+  readonly presses: number;
+  readonly wasBusy: boolean;
+  readonly wasQueued: boolean;
+  /** The screen when the keys were pressed. */
+  readonly screen: string;
+  /** Since when the text is visible, or not. */
+  readonly heldSince: number | null;
+  readonly goneSince: number | null;
+}
+
+/** What an earlier engine may have left: a text that may be in the input, or one that may have been submitted. */
 export type InheritedState = 'nothing' | 'put' | 'submitted';
 
 export function beginDelivery(from: InheritedState, now: number): DeliveryState {
@@ -139,25 +159,16 @@ export function beginDelivery(from: InheritedState, now: number): DeliveryState 
     busySince: null,
     draft: { row: '', since: now, clears: 0, clearedAt: Number.NEGATIVE_INFINITY, vain: 0 },
     preparedAt: null,
-    puts: 0,
     givenUpAt: null,
   };
 }
 
+const INHERITED = { at: null, before: null, isInherited: true, wasSeen: false };
+const UNKNOWN = { wasBusy: false, wasQueued: false, screen: '', heldSince: null, goneSince: null };
 const PHASES: Readonly<Record<InheritedState, Phase>> = {
   nothing: { kind: 'waiting' },
-  put: { kind: 'put', at: null, before: null, isInherited: true },
-  submitted: {
-    kind: 'submitted',
-    at: null,
-    before: null,
-    isInherited: true,
-    presses: 1,
-    wasBusy: false,
-    wasQueued: false,
-    wasSeen: false,
-    goneSince: null,
-  },
+  put: { kind: 'put', ...INHERITED, probe: null },
+  submitted: { kind: 'submitted', ...INHERITED, ...UNKNOWN, presses: 1 },
 };
 
 /** `state`: applies now. `done`: replaces it after the act succeeded. */
@@ -167,49 +178,40 @@ export interface NextStep {
   readonly done: DeliveryState;
 }
 
-export function nextStep(plan: DeliveryPlan, before: DeliveryState, observation: Observation): NextStep {
-  const state = applyObservation(before, observation);
-  if (observation.isConfirmed)
-    return finish(state, { kind: isBehindWork(plan, state, observation) ? 'queued' : 'accepted' });
-  if (!observation.isAlive) return failed(state, 'dead', 'the agent has ended');
-  if (observation.hasDialog) {
-    if (observation.isGivenUp) return failed(state, 'blocked-on-dialog', 'the agent asks something else first');
+export function nextStep(plan: DeliveryPlan, before: DeliveryState, seen: Observation): NextStep {
+  const state = applyObservation(before, seen);
+  if (seen.isConfirmed) {
+    const wasBusy = state.phase.kind === 'submitted' && state.phase.wasBusy;
+    const isBehindWork = seen.isQueued || (plan.canQueue && seen.isBusy && wasBusy);
+    return finish(state, { kind: isBehindWork ? 'queued' : 'accepted' });
+  }
+  if (!seen.isAlive) return failed(state, 'dead', 'the agent has ended');
+  if (seen.hasDialog) {
+    if (seen.isGivenUp) return failed(state, 'blocked-on-dialog', 'the agent asks something else first');
     return step({ kind: 'wait', ms: POLL_MS, delivery: 'blocked-on-dialog' }, state);
   }
-  if (state.phase.kind === 'withdrawing') return withdraw(plan, state, observation);
-  if (observation.isGivenUp || state.spentMs >= plan.timeoutMs) return giveUp(plan, state, observation);
-  if (observation.inMode) return step({ kind: 'leave-mode' }, state);
+  if (state.phase.kind === 'withdrawing') return withdraw(plan, state, seen);
+  if (seen.isGivenUp || state.spentMs >= plan.timeoutMs) return giveUp(plan, state, seen);
+  if (seen.inMode) return step({ kind: 'leave-mode' }, state);
   switch (state.phase.kind) {
     case 'waiting':
-      return whileWaiting(plan, state, observation);
+      return whileWaiting(plan, state, seen);
     case 'put':
-      return afterPut(plan, state, state.phase, observation);
+      return afterPut(plan, state, state.phase, seen);
     case 'submitted':
-      return afterSubmit(plan, state, state.phase, observation);
+      return afterSubmit(plan, state, state.phase, seen);
   }
 }
 
 /** Poll interval. */
 const POLL_MS = 1_000;
-/** A person who typed nothing for this long is not typing. */
-const QUIET_MS = 1_000;
-/** Time for a clear to show; longer than the interval in which a second press means another command. */
-const CLEAR_MS = 1_500;
 /** One key press may clear a single line. */
 const CLEARS_MAX = 400;
-const VAIN_MAX = 3;
-const TAKE_BACK_MS = 3_000;
-/** Time for a busy agent to finish its turn before a prompt is queued. */
-const BUSY_MS = 2_000;
-/** A program that echoes nothing has read its input by then. */
-const UNSEEN_MS = 500;
-const PUTS_MAX = 2;
-const PRESSES_MAX = 5;
-/** A text that is gone this long was not just being redrawn. */
-const SETTLED_MS = 150;
+/** The wait between two presses doubles, so this many take longer than any limit. */
+const PRESSES_MAX = 12;
 
-function applyObservation(before: DeliveryState, observation: Observation): DeliveryState {
-  const { now, hasDialog, isBusy, draft, row } = observation;
+function applyObservation(before: DeliveryState, seen: Observation): DeliveryState {
+  const { now, hasDialog, isBusy, draft, row } = seen;
   const isSameDraft = draft === 'none' || before.draft.row === row;
   return {
     ...before,
@@ -218,59 +220,42 @@ function applyObservation(before: DeliveryState, observation: Observation): Deli
     sawDialog: hasDialog,
     busySince: isBusy ? (before.busySince ?? now) : null,
     draft: isSameDraft ? before.draft : { ...before.draft, row, since: now },
-    phase: hasDialog ? pausedByDialog(before.phase) : updatePhase(before.phase, observation),
+    phase: updatePhase(before.phase, seen),
   };
 }
 
-/** Restarts the phase's time after the dialog. */
-function pausedByDialog(phase: Phase): Phase {
-  switch (phase.kind) {
-    case 'waiting':
-    case 'withdrawing':
-      return phase;
-    case 'put':
-      return { ...phase, at: null };
-    case 'submitted':
-      return { ...phase, at: null, goneSince: null };
+/** The time of a phase starts again after a dialog. */
+function updatePhase(phase: Phase, seen: Observation): Phase {
+  if (phase.kind === 'waiting' || phase.kind === 'withdrawing') return phase;
+  const { now, hasDialog } = seen;
+  // The terminal echoed the text to a program that was still starting, and may have discarded it.
+  if (phase.before?.isBracketed === false && seen.isBracketed) {
+    return updatePhase({ ...phase, at: now, before: null, wasSeen: false }, seen);
   }
+  const isHeld = !hasDialog && holdsText(phase, seen);
+  const common = { at: hasDialog ? null : (phase.at ?? now), wasSeen: phase.wasSeen || isHeld };
+  if (phase.kind === 'put') return { ...phase, ...common, probe: hasDialog ? null : phase.probe };
+  const heldSince = isHeld ? (phase.heldSince ?? now) : null;
+  return { ...phase, ...common, heldSince, goneSince: isHeld || hasDialog ? null : (phase.goneSince ?? now) };
 }
 
-function updatePhase(phase: Phase, { now, holds }: Observation): Phase {
-  switch (phase.kind) {
-    case 'waiting':
-    case 'withdrawing':
-      return phase;
-    case 'put':
-      return { ...phase, at: phase.at ?? now };
-    case 'submitted':
-      return {
-        ...phase,
-        at: phase.at ?? now,
-        wasSeen: phase.wasSeen || holds === 'yes',
-        goneSince: holds === 'yes' ? null : (phase.goneSince ?? now),
-      };
-  }
+/** Whether the text is in the input: itself, or a placeholder that was not there before. */
+function holdsText({ before }: EnteredPhase, { holds, row }: Observation): boolean {
+  if (holds !== 'untold') return holds === 'yes';
+  return before !== null && before.row !== '' && row !== before.row && row.startsWith(before.row);
 }
 
-function isBehindWork(
-  { canQueue }: DeliveryPlan,
-  { phase }: DeliveryState,
-  { isQueued, isBusy }: Observation,
-): boolean {
-  return isQueued || (canQueue && isBusy && phase.kind === 'submitted' && phase.wasBusy);
-}
-
-function whileWaiting(plan: DeliveryPlan, state: DeliveryState, observation: Observation): NextStep {
-  const { now, isReady, isBusy, draft } = observation;
+function whileWaiting(plan: DeliveryPlan, state: DeliveryState, seen: Observation): NextStep {
+  const { now, isReady, isBusy, draft } = seen;
   // Some agents are not ready while their input contains text.
   if (!isReady && draft !== 'some') return wait(state, POLL_MS);
   if (isBusy) {
     const busyMs = now - (state.busySince ?? now);
     if (!plan.canQueue) return wait(state, POLL_MS);
-    if (busyMs < BUSY_MS) return wait(state, BUSY_MS - busyMs);
+    if (busyMs < plan.reactMs) return wait(state, plan.reactMs - busyMs);
   }
   if (draft !== 'none') {
-    const next = clearDraft(plan, state, observation);
+    const next = clearDraft(plan, state, seen);
     if (next !== null) return next;
     if (!isReady) return wait(state, POLL_MS);
   }
@@ -280,114 +265,142 @@ function whileWaiting(plan: DeliveryPlan, state: DeliveryState, observation: Obs
   }
   const sinceMs = now - (state.preparedAt ?? Number.NEGATIVE_INFINITY);
   if (sinceMs < preDelayMs) return wait(state, preDelayMs - sinceMs);
-  return put(state, observation);
+  return put(state, seen);
 }
 
-function put(state: DeliveryState, { now, screen }: Observation): NextStep {
-  const phase: Phase = { kind: 'put', at: now, before: screen, isInherited: false };
-  return step({ kind: 'put' }, state, { ...state, phase, puts: state.puts + 1 });
+function put(state: DeliveryState, { now, screen, row, isBracketed }: Observation): NextStep {
+  const before = { screen, row, isBracketed };
+  const phase: Phase = { kind: 'put', at: now, before, isInherited: false, wasSeen: false, probe: null };
+  return step({ kind: 'put' }, state, { ...state, phase });
 }
 
 /** Null if the apparent draft is not a draft. */
 function clearDraft(plan: DeliveryPlan, state: DeliveryState, { now, draft }: Observation): NextStep | null {
   const { since, clears, clearedAt, vain } = state.draft;
-  if (clears === 0 && now - since < QUIET_MS) return wait(state, QUIET_MS - (now - since));
+  if (clears === 0 && now - since < plan.typingMs) return wait(state, plan.typingMs - (now - since));
   const isVain = clears > 0 && since <= clearedAt;
-  if (isVain && now - clearedAt < CLEAR_MS) return wait(state, CLEAR_MS - (now - clearedAt));
+  const vainMs = plan.visibleMs * 2 ** vain;
+  if (isVain && now - clearedAt < vainMs) return wait(state, vainMs - (now - clearedAt));
   if (isVain && draft === 'perhaps') return null;
-  if (plan.clearKeys.length === 0 || clears >= CLEARS_MAX || vain + Number(isVain) >= VAIN_MAX) {
-    return failed(state, 'draft-stuck', 'there is a draft in its input that cannot be cleared');
-  }
+  if (plan.clearKeys.length === 0 || clears >= CLEARS_MAX) return wait(state, POLL_MS);
   const cleared: Draft = { ...state.draft, clears: clears + 1, clearedAt: now, vain: isVain ? vain + 1 : 0 };
   return step({ kind: 'press', what: 'clear', keys: plan.clearKeys }, state, { ...state, draft: cleared });
 }
 
-function afterPut(
-  plan: DeliveryPlan,
-  state: DeliveryState,
-  phase: Extract<Phase, { kind: 'put' }>,
-  observation: Observation,
-): NextStep {
-  const { now, holds, isReady, isBusy, draft } = observation;
+function afterPut(plan: DeliveryPlan, state: DeliveryState, phase: PutPhase, seen: Observation): NextStep {
+  const { now, holds } = seen;
   const sinceMs = now - (phase.at ?? now);
-  if (holds === 'yes') {
+  if (holdsText(phase, seen)) {
     if (sinceMs < plan.postDelayMs) return wait(state, plan.postDelayMs - sinceMs);
-    return submit(plan, state, observation, phase.before);
+    return submit(plan, state, phase, seen);
   }
-  if (holds === 'no' && !plan.submitsLines) {
-    if (!isReady || isBusy || draft === 'some') return wait(state, POLL_MS);
-    const lateMs = Math.max(plan.confirmMs, UNSEEN_MS) + plan.takesMs;
-    if (sinceMs < lateMs) return wait(state, lateMs - sinceMs);
-    if (state.puts >= PUTS_MAX) return failed(state, 'draft-stuck', 'its input did not take the text');
-    return put(state, observation);
-  }
-  const unseenMs = Math.max(phase.isInherited ? plan.confirmMs : plan.postDelayMs, UNSEEN_MS);
+  if (holds === 'no' && !plan.submitsLines) return probe(plan, state, phase, seen);
+  const unseenMs = Math.max(plan.postDelayMs, plan.confirmMs);
   if (sinceMs < unseenMs) return wait(state, unseenMs - sinceMs);
-  return phase.isInherited
-    ? finish(state, { kind: 'assumed-delivered' })
-    : submit(plan, state, observation, phase.before);
+  if (phase.isInherited) return finish(state, { kind: 'assumed-delivered' });
+  // A program without a prompt in the row of the cursor may echo nothing; every other one reacts to the text.
+  const mayPress = phase.before !== null && (phase.before.row === '' || seen.screen !== phase.before.screen);
+  return mayPress ? submit(plan, state, phase, seen) : wait(state, POLL_MS);
 }
 
-function submit(plan: DeliveryPlan, state: DeliveryState, observation: Observation, before: string | null): NextStep {
-  const presses = state.phase.kind === 'submitted' ? state.phase.presses : 0;
-  const wasSeen = state.phase.kind === 'submitted' && state.phase.wasSeen;
-  const phase: Phase = {
+/**
+ * The text is not shown. A program reads its input in order, so if it shows a later key alone, the text is lost. It may
+ * be slower to show a paste than a key: so another key must show, which was pressed after the first was seen.
+ */
+function probe(plan: DeliveryPlan, state: DeliveryState, phase: PutPhase, seen: Observation): NextStep {
+  const { now, isReady, isBusy, cursor, draft } = seen;
+  if (!isReady || isBusy || draft !== 'none' || plan.clearKeys.length === 0) return wait(state, POLL_MS);
+  const { cursor: from, presses, shown } = phase.probe ?? { cursor, presses: 0, shown: 0 };
+  const columns = cursor.row === from.row ? cursor.column - from.column : 0;
+  const isShown = columns > 0 && columns <= presses;
+  if (isShown && shown > 0 && columns > shown) {
+    const done: DeliveryState = { ...state, phase: { kind: 'waiting' } };
+    return step({ kind: 'press', what: 'clear', keys: plan.clearKeys }, state, done);
+  }
+  const readMs = plan.confirmMs * (1 + Math.floor(plan.text.length / READ_LENGTH));
+  const leftMs = readMs * 2 ** presses - (now - (phase.at ?? now));
+  if (leftMs > 0) return wait(state, leftMs);
+  const next: Probe = { cursor: from, presses: presses + 1, shown: isShown ? columns : 0 };
+  const probed: PutPhase = { ...phase, at: now, probe: next };
+  return step({ kind: 'press', what: 'probe', keys: [PROBE] }, state, { ...state, phase: probed });
+}
+
+/** Moves the cursor by one column, and does no harm behind a prompt. */
+const PROBE = 'Space';
+/** A program may need the acknowledge timeout for each part of this length. */
+const READ_LENGTH = 65_536;
+
+function submit(plan: DeliveryPlan, state: DeliveryState, phase: EnteredPhase, seen: Observation): NextStep {
+  const submitted: SubmittedPhase = {
     kind: 'submitted',
-    at: observation.now,
-    before,
+    at: seen.now,
+    before: phase.before,
     isInherited: false,
-    presses: presses + 1,
-    wasBusy: observation.isBusy,
-    wasQueued: observation.isQueued,
-    wasSeen: wasSeen || observation.holds === 'yes',
+    presses: phase.kind === 'submitted' ? phase.presses + 1 : 1,
+    wasBusy: seen.isBusy,
+    wasQueued: seen.isQueued,
+    screen: seen.screen,
+    wasSeen: phase.wasSeen,
+    heldSince: null,
     goneSince: null,
   };
-  return step({ kind: 'press', what: 'submit', keys: plan.postKeys }, state, { ...state, phase });
+  return step({ kind: 'press', what: 'submit', keys: plan.postKeys }, state, { ...state, phase: submitted });
 }
 
-function afterSubmit(
-  plan: DeliveryPlan,
-  state: DeliveryState,
-  phase: Extract<Phase, { kind: 'submitted' }>,
-  observation: Observation,
-): NextStep {
-  const { now, holds, isBusy, hasWorked, isQueued } = observation;
-  const sinceMs = now - (phase.at ?? now);
-  if (holds === 'yes') {
-    if (sinceMs < plan.confirmMs) return wait(state, plan.confirmMs - sinceMs);
-    if (phase.presses >= PRESSES_MAX) return giveUp(plan, state, observation);
-    return submit(plan, state, observation, phase.before);
+function afterSubmit(plan: DeliveryPlan, state: DeliveryState, phase: SubmittedPhase, seen: Observation): NextStep {
+  const { now, isBusy, hasWorked, isQueued } = seen;
+  if (holdsText(phase, seen)) {
+    // The keys of a slow program may still be on their way.
+    const againMs = plan.confirmMs * 2 ** (phase.presses - 1) - (now - (phase.heldSince ?? now));
+    if (againMs > 0 || phase.presses >= PRESSES_MAX) return wait(state, againMs > 0 ? againMs : POLL_MS);
+    return submit(plan, state, phase, seen);
   }
   if (isQueued && !phase.wasQueued) return finish(state, { kind: 'queued' });
-  if (phase.isInherited) {
-    if (isBusy && !plan.byHook) return finish(state, { kind: 'accepted' });
-    if (sinceMs < plan.confirmMs) return wait(state, plan.confirmMs - sinceMs);
-    return finish(state, { kind: 'assumed-delivered' });
-  }
+  if (phase.isInherited) return afterInherited(plan, state, phase, seen);
   if (plan.byHook) return wait(state, POLL_MS);
-  if ((isBusy || hasWorked) && !phase.wasBusy) return finish(state, { kind: 'accepted' });
-  if (plan.showsBusy && !phase.wasBusy) return wait(state, POLL_MS);
+  if (plan.showsBusy && !phase.wasBusy) {
+    return isBusy || hasWorked ? finish(state, { kind: 'accepted' }) : wait(state, POLL_MS);
+  }
   const goneMs = now - (phase.goneSince ?? now);
-  if (goneMs < SETTLED_MS) return wait(state, SETTLED_MS - goneMs);
-  // A program that echoes nothing received the text.
-  if (observation.screen !== phase.before || !phase.wasSeen) return finish(state, { kind: 'accepted' });
-  return failed(state, 'draft-stuck', 'the text has left its input, and nothing came of it');
+  if (goneMs < plan.settleMs) return wait(state, plan.settleMs - goneMs);
+  return isNewOutput(plan, phase, seen) ? finish(state, { kind: 'accepted' }) : wait(state, POLL_MS);
+}
+
+/** An earlier engine pressed the submit keys. */
+function afterInherited(plan: DeliveryPlan, state: DeliveryState, phase: SubmittedPhase, seen: Observation): NextStep {
+  if (seen.isBusy && !plan.byHook) return finish(state, { kind: 'accepted' });
+  const leftMs = plan.confirmMs - (seen.now - (phase.at ?? seen.now));
+  // A hook or the input may still tell.
+  if (leftMs > 0 || plan.byHook || seen.holds === 'no') return wait(state, Math.max(leftMs, 1));
+  return finish(state, { kind: 'assumed-delivered' });
+}
+
+/** Since the text was put in, and since it was submitted. */
+function isNewOutput({ text }: DeliveryPlan, phase: SubmittedPhase, { screen }: Observation): boolean {
+  const { before, wasSeen } = phase;
+  return before === null ? wasSeen : screen !== phase.screen && !isEcho(before.screen, screen, text);
 }
 
 /** Removes a text that is visible and not submitted. */
-function giveUp(plan: DeliveryPlan, before: DeliveryState, observation: Observation): NextStep {
-  const { now, isReady, isBusy, holds, draft, row, inMode } = observation;
-  const state: DeliveryState = { ...before, givenUpAt: before.givenUpAt ?? now };
-  if (state.phase.kind === 'waiting') {
-    if (draft === 'some') return failed(state, 'draft-stuck', 'there is a draft in its input');
+function giveUp(plan: DeliveryPlan, before: DeliveryState, seen: Observation): NextStep {
+  const { now, isReady, isBusy, draft, row, inMode } = seen;
+  const givenUpAt = before.givenUpAt ?? now;
+  const state: DeliveryState = { ...before, givenUpAt };
+  const { phase } = state;
+  if (phase.kind === 'waiting' || phase.kind === 'withdrawing') {
+    if (draft === 'some') return failed(state, 'draft-stuck', 'there is a draft in its input that cannot be cleared');
     return failed(state, 'not-ready', isReady && isBusy ? 'it was busy all the time' : 'it was not ready for it');
   }
-  if (holds !== 'yes') {
+  if (phase.isInherited && phase.kind === 'submitted') return finish(state, { kind: 'assumed-delivered' });
+  if (!holdsText(phase, seen)) {
     // The text may be about to appear.
-    const leftMs = plan.clearKeys.length === 0 ? 0 : (state.givenUpAt ?? now) + UNSEEN_MS - now;
-    return leftMs > 0 ? wait(state, leftMs) : failed(state, 'draft-stuck', 'it was put in, and not confirmed');
+    const leftMs = plan.clearKeys.length === 0 ? 0 : givenUpAt + plan.settleMs - now;
+    if (leftMs > 0) return wait(state, leftMs);
+    const isGone = phase.kind === 'submitted' && phase.wasSeen;
+    const reason = isGone ? 'the text has left its input, and nothing came of it' : 'it was put in, and not confirmed';
+    return failed(state, 'draft-stuck', reason);
   }
-  if (plan.clearKeys.length === 0 || isTooLate(state, now)) return failed(state, 'draft-stuck', UNSUBMITTED);
+  if (plan.clearKeys.length === 0 || isTooLate(plan, state, now)) return failed(state, 'draft-stuck', STUCK);
   if (inMode) return step({ kind: 'leave-mode' }, state);
   const done: DeliveryState = {
     ...state,
@@ -397,18 +410,17 @@ function giveUp(plan: DeliveryPlan, before: DeliveryState, observation: Observat
   return step({ kind: 'press', what: 'clear', keys: plan.clearKeys }, state, done);
 }
 
-const UNSUBMITTED = 'it was in its input, and could not be submitted';
+const STUCK = 'it was in its input, and could not be submitted';
 
-function withdraw(plan: DeliveryPlan, state: DeliveryState, observation: Observation): NextStep {
-  if (observation.draft === 'none' || isTooLate(state, observation.now))
-    return failed(state, 'draft-stuck', UNSUBMITTED);
-  if (observation.inMode) return step({ kind: 'leave-mode' }, state);
-  return clearDraft(plan, state, observation) ?? failed(state, 'draft-stuck', UNSUBMITTED);
+function withdraw(plan: DeliveryPlan, state: DeliveryState, seen: Observation): NextStep {
+  if (seen.draft === 'none' || isTooLate(plan, state, seen.now)) return failed(state, 'draft-stuck', STUCK);
+  if (seen.inMode) return step({ kind: 'leave-mode' }, state);
+  return clearDraft(plan, state, seen) ?? failed(state, 'draft-stuck', STUCK);
 }
 
 /** Bounds the wait of a sender that gave up. */
-function isTooLate({ givenUpAt }: DeliveryState, now: number): boolean {
-  return givenUpAt !== null && now - givenUpAt >= TAKE_BACK_MS;
+function isTooLate({ reactMs }: DeliveryPlan, { givenUpAt }: DeliveryState, now: number): boolean {
+  return givenUpAt !== null && now - givenUpAt >= reactMs;
 }
 
 function step(act: Act, state: DeliveryState, done: DeliveryState = state): NextStep {

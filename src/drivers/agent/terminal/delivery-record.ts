@@ -1,33 +1,30 @@
 // Stores the delivery state of each message in `deliveries/`, in the folder of the agent's start: enough for a later
-// engine to know what may have reached the agent. A state is written before the act that it describes.
+// engine to know what may have reached the agent. A state is written before the act that it describes. The abandoned
+// prompt is in the file `left`.
 
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentLimit } from '../host.ts';
-import type { FailedDelivery } from './delivery-machine.ts';
-import type { DialogDecision } from './post-dialog.ts';
-import { fileName } from '../../step-folder.ts';
+
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
-import { ABSENT, EXHAUSTED, REFUSED, isErrno } from '../../../sys/errno.ts';
-import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
-import { makeFolder } from '../../../sys/private-file.ts';
+import { ABSENT, EXHAUSTED, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { makeFolder, readJsonFile, writeJsonFile } from '../../../sys/files.ts';
+import { fileName } from '../../step-folder.ts';
+import type { AgentLimit } from '../host.ts';
+import type { DeliveryOutcome } from './delivery-machine.ts';
+import type { DialogDecision } from './post-dialog.ts';
 
 export interface DeliveryRecord {
-  readonly state: /** Nothing was put in. */
+  /** `begun`: nothing was put in. `put`: the text may be in the input. `submitted`: it may have been submitted. */
+  readonly state:
     | { readonly kind: 'begun' }
-    /** The text may be in the input. */
     | { readonly kind: 'put' }
-    /** The text may have been submitted. */
     | { readonly kind: 'submitted' }
-    | { readonly kind: 'accepted' }
-    | { readonly kind: 'queued' }
-    | { readonly kind: 'failed'; readonly delivery: FailedDelivery; readonly reason: string };
+    | Exclude<DeliveryOutcome, { kind: 'assumed-delivered' }>;
   /** Prompts that hooks had reported as accepted before this one. */
   readonly acceptedBefore: number;
-  /** Limits on the screen before the message: they do not belong to it. */
+  /** Limits and errors on the screen before the message: they do not belong to it. */
   readonly limitsBefore: readonly string[];
-  /** Errors on the screen before the message. */
   readonly failuresBefore: readonly string[];
   /** The agent is told to read the text from a file; null while undecided. */
   readonly isFile: boolean | null;
@@ -38,10 +35,10 @@ export interface DeliveryRecord {
 }
 
 export class DeliveryRecords {
-  readonly #folder: string;
+  readonly #startFolder: string;
 
   constructor(startFolder: string) {
-    this.#folder = join(startFolder, 'deliveries');
+    this.#startFolder = startFolder;
   }
 
   /** Null if delivery never began. */
@@ -50,55 +47,44 @@ export class DeliveryRecords {
   }
 
   write(id: string, record: DeliveryRecord): void {
-    makeFolder(this.#folder);
+    makeFolder(join(this.#startFolder, 'deliveries'));
     writeJsonFile(this.#path(id), record);
   }
 
   #path(id: string): string {
-    return join(this.#folder, `${fileName(id)}.json`);
-  }
-}
-
-// A prompt that an agent received, or may have received, and that nothing waits for any more: its run was paused or
-// stopped during the work. If the same prompt is sent for the same step again, it means that work, and the agent is not
-// prompted twice. At most one exists, in the file `left` in the folder of the agent's start.
-
-interface AbandonedRecord {
-  readonly id: string;
-  readonly step: string;
-  readonly digest: string;
-}
-
-export class AbandonedPrompt {
-  readonly #path: string;
-
-  constructor(startFolder: string) {
-    this.#path = join(startFolder, 'left');
+    return join(this.#startFolder, 'deliveries', `${fileName(id)}.json`);
   }
 
+  /**
+   * Nothing waits any more for a prompt that the agent received, or may have received: its run was paused or stopped
+   * during the work. If the same prompt is sent for the same step again, it means that work, and the agent is not
+   * prompted twice. At most one prompt is abandoned.
+   */
   abandon({ id, step, text }: PromptMessage): void {
-    try {
-      writeJsonFile(this.#path, { id, step, digest: digestOf(text) } satisfies AbandonedRecord);
-    } catch (error) {
-      // The agent is then prompted twice.
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-    }
+    // If this fails, the agent is prompted twice.
+    tolerate([...REFUSED, ...EXHAUSTED, ...ABSENT], undefined, () =>
+      writeJsonFile(this.#abandonedPath, { id, step, digest: digestOf(text) }),
+    );
   }
 
   /** The work was reported or interrupted, or something waits for it again. */
-  forget(id: string): void {
-    if (this.#read()?.id === id) rmSync(this.#path, { force: true });
+  forgetAbandoned(id: string): void {
+    if (this.#abandoned?.id === id) rmSync(this.#abandonedPath, { force: true });
   }
 
   /** The id of the abandoned prompt that this message repeats; null if none. */
-  matching({ id, step, text }: PromptMessage): string | null {
-    const left = this.#read();
-    const isSame = left !== null && left.id !== id && left.step === step && left.digest === digestOf(text);
-    return isSame ? left.id : null;
+  abandonedBefore({ id, step, text }: PromptMessage): string | null {
+    const abandoned = this.#abandoned;
+    if (abandoned === null || abandoned.id === id || abandoned.step !== step) return null;
+    return abandoned.digest === digestOf(text) ? abandoned.id : null;
   }
 
-  #read(): AbandonedRecord | null {
-    return readJsonFile(this.#path) as AbandonedRecord | null;
+  get #abandonedPath(): string {
+    return join(this.#startFolder, 'left');
+  }
+
+  get #abandoned(): { readonly id: string; readonly step: string; readonly digest: string } | null {
+    return readJsonFile(this.#abandonedPath) as { id: string; step: string; digest: string } | null;
   }
 }
 

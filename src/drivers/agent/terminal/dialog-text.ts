@@ -7,12 +7,12 @@ import type { Dialog } from '../../../ir/effect.ts';
 const GAP = '⋯';
 
 /** Whether `seen` is the dialog that was reported: all of it, or the unchanging parts in order. */
-export function isSameDialog(told: Dialog, seen: Dialog): boolean {
-  if (told.name !== seen.name) return false;
-  if (!told.text.includes(GAP)) return essence(told.text) === essence(seen.text);
+export function isSameDialog(reported: Dialog, seen: Dialog): boolean {
+  if (reported.name !== seen.name) return false;
+  if (!reported.text.includes(GAP)) return essence(reported.text) === essence(seen.text);
   const lines = linesOf(seen.text);
   let from = 0;
-  for (const line of linesOf(told.text)) {
+  for (const line of linesOf(reported.text)) {
     if (line.isBlank) continue;
     const at = lines.findIndex((other, index) => index >= from && isSameLine(line, other));
     if (at === -1) return false;
@@ -24,14 +24,14 @@ export function isSameDialog(told: Dialog, seen: Dialog): boolean {
 /** The common part of two versions of a text; `one` may already contain gaps. */
 export function commonText(one: string, other: string): string {
   const [mine, theirs] = [linesOf(one), linesOf(other)];
-  const kept: string[] = [];
+  const common: string[] = [];
   let [from, fromThere] = [0, 0];
   for (const [at, there] of [...sharedLines(mine, theirs), [mine.length, theirs.length] as const]) {
-    kept.push(...moved(mine.slice(from, at), theirs.slice(fromThere, there)));
-    if (at < mine.length) kept.push(mine[at]?.text ?? '');
+    common.push(...versionsOf(mine.slice(from, at), theirs.slice(fromThere, there)));
+    if (at < mine.length) common.push(mine[at]?.text ?? '');
     [from, fromThere] = [at + 1, there + 1];
   }
-  return kept.filter((line, at) => line !== GAP || kept[at - 1] !== GAP).join('\n');
+  return common.filter((line, at) => line !== GAP || common[at - 1] !== GAP).join('\n');
 }
 
 /** Whether two texts differ only in digits and symbols. */
@@ -64,40 +64,33 @@ function isSameLine({ essence: mine, ends }: Line, { essence: theirs }: Line): b
   return theirs.length >= head.length + tail.length && theirs.startsWith(head) && theirs.endsWith(tail);
 }
 
+type IndexPair = readonly [number, number];
+
 /** Longest common subsequence of lines, as pairs of indices. */
-function sharedLines(mine: readonly Line[], theirs: readonly Line[]): readonly (readonly [number, number])[] {
-  const isShared = (at: number, there: number): boolean => {
-    const [one, other] = [mine[at], theirs[there]];
-    return one !== undefined && other !== undefined && one.essence !== GAP && isSameLine(one, other);
-  };
-  // Length of the longest common subsequence from each pair of indices on.
-  const ahead = Array.from({ length: mine.length + 1 }, () => new Uint16Array(theirs.length + 1));
-  const count = (at: number, there: number): number => ahead[at]?.[there] ?? 0;
-  for (let at = mine.length - 1; at >= 0; at -= 1) {
-    const row = ahead[at] ?? new Uint16Array();
-    for (let there = theirs.length - 1; there >= 0; there -= 1) {
-      row[there] = isShared(at, there)
-        ? count(at + 1, there + 1) + 1
-        : Math.max(count(at + 1, there), count(at, there + 1));
+function sharedLines(mine: readonly Line[], theirs: readonly Line[]): readonly IndexPair[] {
+  // The longest from each line of `theirs` on, below the current line of `mine`.
+  let below: (readonly IndexPair[])[] = [];
+  for (const [at, line] of [...mine.entries()].toReversed()) {
+    const row: (readonly IndexPair[])[] = [];
+    for (const [there, other] of [...theirs.entries()].toReversed()) {
+      const [down, right] = [below[there] ?? [], row[there + 1] ?? []];
+      const isShared = line.essence !== GAP && isSameLine(line, other);
+      if (isShared) row[there] = [[at, there], ...(below[there + 1] ?? [])];
+      else row[there] = down.length >= right.length ? down : right;
     }
+    below = row;
   }
-  const pairs: (readonly [number, number])[] = [];
-  for (let [at, there] = [0, 0]; at < mine.length && there < theirs.length; ) {
-    if (isShared(at, there)) pairs.push([at++, there++]);
-    else if (count(at + 1, there) >= count(at, there + 1)) at += 1;
-    else there += 1;
-  }
-  return pairs;
+  return below[0] ?? [];
 }
 
 /** Equally many lines on both sides are versions of the same lines. */
-function moved(mine: readonly Line[], theirs: readonly Line[]): readonly string[] {
+function versionsOf(mine: readonly Line[], theirs: readonly Line[]): readonly string[] {
   if (mine.length !== theirs.length) return [...mine, ...theirs].every(({ essence }) => essence === '') ? [] : [GAP];
-  return mine.map(({ text }, at) => movedLine(text, theirs[at]?.text ?? ''));
+  return mine.map(({ text }, at) => commonLine(text, theirs[at]?.text ?? ''));
 }
 
 /** Keeps whole words at the start and at the end. */
-function movedLine(mine: string, theirs: string): string {
+function commonLine(mine: string, theirs: string): string {
   const [one, other] = [mine.replaceAll(ANIMATED, ' '), theirs.replaceAll(ANIMATED, ' ')];
   const [head = '', tail = head] = one.split(GAP);
   let begin = 0;

@@ -1,7 +1,7 @@
 // Rules dialog/1 to dialog/4.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { DialogPattern } from '../../../ir/adapter.ts';
+import { DEFAULT_TIMING, type DialogPattern } from '../../../ir/adapter.ts';
 import { Dialogs } from './dialogs.ts';
 import type { SeenDialog } from './screen.ts';
 
@@ -23,7 +23,7 @@ const yes = (text: string) => ({ dialog: { name: 'permission', text }, approved:
 
 let dialogs: Dialogs;
 beforeEach(() => {
-  dialogs = new Dialogs();
+  dialogs = new Dialogs(DEFAULT_TIMING);
 });
 
 /** Shows it from a moment on, for as long as it takes to be told, and tells it. */

@@ -10,13 +10,13 @@
 //           change after the report makes it another dialog, unless only digits and symbols change repeatedly.
 //
 // Keys are pressed at the latest observation if it shows the dialog, and tmux compares the screen once more (tmux/5).
-// If the screen changed meanwhile, the handler observes again, a few times. So keys reach a moving dialog and nothing
-// else.
+// If the screen changed meanwhile, the handler observes again, a few times.
 
 import type { DialogVerdict } from '../../../engine/ports.ts';
+import type { Timing } from '../../../ir/adapter.ts';
 import type { Dialog } from '../../../ir/effect.ts';
 import { keyName } from '../../../ir/prompt-text.ts';
-import { commonText, isSameInWords, isSameDialog } from './dialog-text.ts';
+import { commonText, isSameDialog, isSameInWords } from './dialog-text.ts';
 import type { SeenDialog } from './screen.ts';
 
 export type DialogAct =
@@ -40,15 +40,20 @@ interface Appearance {
   readonly common: string;
   /** Identifies the dialog; null: use the latest version. */
   readonly known: Dialog | null;
-  readonly isTold: boolean;
+  readonly isReported: boolean;
   readonly pressedAt: number | null;
   /** The adapter's rule has been tried. */
   readonly isPastRule: boolean;
 }
 
 export class Dialogs {
+  readonly #timing: Timing;
   #current: Appearance | null = null;
   #verdict: DialogVerdict | null = null;
+
+  constructor(timing: Timing) {
+    this.#timing = timing;
+  }
 
   decide(verdict: DialogVerdict): void {
     this.#verdict = verdict;
@@ -56,11 +61,12 @@ export class Dialogs {
 
   consider(dialog: SeenDialog | null, now: number): DialogAct {
     const before = this.#current;
-    const current = dialog === null ? null : seen(before, dialog, now);
+    const current = dialog === null ? null : update(before, dialog, now, this.#timing);
     this.#current = current;
-    if (this.#verdict !== null && (dialog === null || !isAbout(this.#verdict, dialog))) this.#verdict = null;
-    if (before?.isTold === true && current?.isTold !== true) return { kind: 'tell', dialog: null };
-    return current === null ? { kind: 'nothing' } : this.#deal(current, now);
+    const isDecided = dialog !== null && this.#verdict !== null && isSameDialog(this.#verdict.dialog, reportOf(dialog));
+    if (!isDecided) this.#verdict = null;
+    if (before?.isReported === true && current?.isReported !== true) return { kind: 'tell', dialog: null };
+    return current === null ? { kind: 'nothing' } : this.#actOn(current, now);
   }
 
   /** Whether an observation shows the dialog considered last. */
@@ -75,89 +81,74 @@ export class Dialogs {
   }
 
   reported(): void {
-    if (this.#current !== null) this.#current = { ...this.#current, isTold: true };
+    if (this.#current !== null) this.#current = { ...this.#current, isReported: true };
   }
 
   /** The waiter that was notified is gone. */
   forget(): void {
-    if (this.#current !== null) this.#current = { ...this.#current, isTold: false };
+    if (this.#current !== null) this.#current = { ...this.#current, isReported: false };
   }
 
-  #deal(asked: Appearance, now: number): DialogAct {
-    const { dialog, since, changes, changedAt, pressedAt, isTold, isPastRule } = asked;
+  #actOn(current: Appearance, now: number): DialogAct {
+    const { dialog, since, changes, changedAt, common, pressedAt, isReported, isPastRule } = current;
+    const { settleMs, visibleMs, reactMs } = this.#timing;
     const stillMs = now - changedAt;
-    const isMoving = changes >= MOVES && changedAt - since >= TICK_MS;
-    const known = asked.known ?? this.#verdict?.dialog ?? (isMoving ? told({ ...dialog, text: asked.common }) : null);
-    this.#current = { ...asked, known };
-    if (known === null && stillMs < STEADY_MS) return { kind: 'wait', ms: STEADY_MS - stillMs };
+    const isMoving = changes >= MOVES && changedAt - since >= visibleMs;
+    const stable = isMoving ? reportOf({ ...dialog, text: common }) : null;
+    const known = current.known ?? this.#verdict?.dialog ?? stable;
+    this.#current = { ...current, known };
+    if (known === null && stillMs < settleMs) return { kind: 'wait', ms: settleMs - stillMs };
     if (pressedAt !== null) {
-      if (now - pressedAt < AGAIN_MS) return { kind: 'wait', ms: AGAIN_MS - (now - pressedAt) };
-      this.#current = { ...asked, known, pressedAt: null, isTold: false, isPastRule: true };
-      return { kind: 'tell', dialog: isTold ? null : (known ?? told(dialog)) };
+      if (now - pressedAt < reactMs) return { kind: 'wait', ms: reactMs - (now - pressedAt) };
+      this.#current = { ...current, known, pressedAt: null, isReported: false, isPastRule: true };
+      return { kind: 'tell', dialog: isReported ? null : (known ?? reportOf(dialog)) };
     }
     const decided = this.#verdict === null ? null : answerTo(dialog, this.#verdict);
     if (decided !== null) return decided;
     if (dialog.pattern.answer !== null && !isPastRule) {
       return { kind: 'press', keys: dialog.pattern.answer, verdict: null };
     }
-    if (isTold) return { kind: 'nothing' };
-    if (known === null && stillMs < TICK_MS) return { kind: 'wait', ms: TICK_MS - stillMs };
-    this.#current = { ...asked, known: known ?? told(dialog) };
-    return { kind: 'tell', dialog: known ?? told(dialog) };
+    if (isReported) return { kind: 'nothing' };
+    if (known === null && stillMs < visibleMs) return { kind: 'wait', ms: visibleMs - stillMs };
+    const reported = known ?? reportOf(dialog);
+    this.#current = { ...current, known: reported };
+    return { kind: 'tell', dialog: reported };
   }
 }
 
-const STEADY_MS = 100;
-/** A counter of seconds has moved by then. */
-const TICK_MS = 1_500;
 /** A dialog that changed this often keeps changing; a new dialog changes once. */
 const MOVES = 2;
-/** Changes in this time are still drawing. */
-const DRAWN_MS = 300;
-/** Time for the answer to take effect. */
-const AGAIN_MS = 3_000;
 
-function seen(before: Appearance | null, dialog: SeenDialog, now: number): Appearance {
+const FRESH = { changes: 0, known: null, isReported: false, pressedAt: null, isPastRule: false };
+
+function update(before: Appearance | null, dialog: SeenDialog, now: number, { pauseMs }: Timing): Appearance {
   const { text } = dialog;
-  const fresh: Appearance = {
-    dialog,
-    since: now,
-    changes: 0,
-    changedAt: now,
-    common: text,
-    known: null,
-    isTold: false,
-    pressedAt: null,
-    isPastRule: false,
-  };
+  const fresh: Appearance = { ...FRESH, dialog, since: now, changedAt: now, common: text };
   if (before === null || before.dialog.name !== dialog.name) return fresh;
   if (isStill(before, dialog)) return { ...before, dialog };
   const isAnother = before.known !== null || before.pressedAt !== null;
   if (isAnother && !isSameInWords(before.dialog.text, text)) return fresh;
-  const changed = { ...before, dialog, changedAt: now, known: null, isTold: false };
-  if (now - before.since < DRAWN_MS) return { ...changed, common: text };
+  const changed = { ...before, dialog, changedAt: now, known: null, isReported: false };
+  // Still drawing.
+  if (now - before.since < pauseMs) return { ...changed, common: text };
   return { ...changed, changes: before.changes + 1, common: commonText(before.common, text) };
 }
 
 function isStill({ dialog, known }: Appearance, seenNow: SeenDialog): boolean {
-  return known === null ? isSameDialog(dialog, seenNow) : isSameDialog(known, told(seenNow));
+  return known === null ? isSameDialog(dialog, seenNow) : isSameDialog(known, reportOf(seenNow));
 }
 
-function answerTo(asked: SeenDialog, verdict: DialogVerdict): DialogAct | null {
+function answerTo({ pattern }: SeenDialog, verdict: DialogVerdict): DialogAct | null {
   const { approved, answer } = verdict;
   if (answer === null) {
-    const keys = approved ? asked.pattern.approve : asked.pattern.reject;
+    const keys = approved ? pattern.approve : pattern.reject;
     return keys === null ? null : { kind: 'press', keys, verdict };
   }
   const key = /^.$/su.test(answer) ? answer : keyName(answer);
   return key === null ? { kind: 'type', text: answer, verdict } : { kind: 'press', keys: [key], verdict };
 }
 
-function isAbout({ dialog }: DialogVerdict, asked: SeenDialog): boolean {
-  return isSameDialog(dialog, told(asked));
-}
-
 /** Includes the adapter's advice. */
-function told({ name, text, pattern: { cure } }: SeenDialog): Dialog {
+function reportOf({ name, text, pattern: { cure } }: SeenDialog): Dialog {
   return { name, text: cure === null ? text : `${text}\n\n${cure}` };
 }

@@ -6,15 +6,14 @@
 //         deleted, since their number has no bound.
 // hook/3  A file that cannot be read or is not JSON is ignored.
 
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
+import { type FSWatcher, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { isJsonMap } from '../../../base/json.ts';
-import type { Json, JsonMap } from '../../../base/json.ts';
+
+import { isJsonMap, type JsonMap, parseJson } from '../../../base/json.ts';
 import type { HookNames } from '../../../ir/adapter.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { makeFolder } from '../../../sys/files.ts';
 import { watchPath } from '../../../sys/watch.ts';
-import { makeFolder } from '../../../sys/private-file.ts';
 
 export interface AcceptedPrompt {
   /** Number of the event, from 1. */
@@ -23,27 +22,31 @@ export interface AcceptedPrompt {
   readonly prompt: string | null;
 }
 
+/** Others get a `Readonly<HookLog>`. */
 export class HookLog {
+  /** Number of events so far. */
+  events = 0;
+  /** Number of the latest event about the agent's own activity, excluding dialogs and its exit. */
+  lastActivity = 0;
+  session: string | null = null;
+  accepted: readonly AcceptedPrompt[] = [];
+  /** The error that the agent stopped with, unless it continued. */
+  failure: { readonly message: string } | null = null;
   readonly #folder: string;
   readonly #names: HookNames;
-  readonly #told: () => void;
+  readonly #onEvents: () => void;
   readonly #read = new Set<string>();
   #watcher: FSWatcher | null = null;
-  #events = 0;
-  #accepted: AcceptedPrompt[] = [];
-  #session: string | null = null;
-  #rested = 0;
-  #lastActivity = 0;
-  #failure: { readonly event: number; readonly message: string } | null = null;
+  #idleAt = 0;
   #blocked: { readonly event: number; readonly at: number } | null = null;
   /** Files of running tools. */
   #tools: string[] = [];
 
-  /** `told` is called for each new event. */
-  constructor(folder: string, names: HookNames, told: () => void) {
+  /** `onEvents` is called after new events. */
+  constructor(folder: string, names: HookNames, onEvents: () => void) {
     this.#folder = folder;
     this.#names = names;
-    this.#told = told;
+    this.#onEvents = onEvents;
   }
 
   /** Does not keep the process alive. */
@@ -64,29 +67,12 @@ export class HookLog {
     if (this.#watcher === null) this.refresh();
   }
 
-  /** Reads new events. */
   refresh(): void {
-    const before = this.#events;
-    for (const file of this.#unread()) this.#take(file);
-    if (this.#events > before) this.#told();
-  }
-
-  /** Number of events so far. */
-  get events(): number {
-    return this.#events;
-  }
-
-  /** Number of the latest event about the agent's own activity, excluding dialogs and its exit. */
-  get lastActivity(): number {
-    return this.#lastActivity;
-  }
-
-  get session(): string | null {
-    return this.#session;
-  }
-
-  get accepted(): readonly AcceptedPrompt[] {
-    return this.#accepted;
+    const before = this.events;
+    const files = tolerate([...ABSENT, ...REFUSED, ...EXHAUSTED], [], () => readdirSync(this.#folder));
+    const unread = files.filter((file) => !this.#read.has(file) && NAME.test(file));
+    for (const file of unread.toSorted()) this.#take(file);
+    if (this.events > before) this.#onEvents();
   }
 
   /** Whether the hooks report idleness. */
@@ -96,43 +82,26 @@ export class HookLog {
 
   /** The agent became idle after the last prompt that it accepted. */
   get isIdle(): boolean {
-    return this.#rested > (this.#accepted.at(-1)?.event ?? 0);
-  }
-
-  /** The error that the agent stopped with, unless it continued. */
-  get failure(): { readonly event: number; readonly message: string } | null {
-    return this.#failure;
+    return this.#idleAt > (this.accepted.at(-1)?.event ?? 0);
   }
 
   /** When the agent began to wait for a person, by `performance.now`; null if it does not. */
   get blockedSince(): number | null {
-    return this.#blocked?.event === this.#events ? this.#blocked.at : null;
+    return this.#blocked?.event === this.events ? this.#blocked.at : null;
   }
 
   get toolInFlight(): boolean {
     return this.#tools.length > 0;
   }
 
-  #unread(): readonly string[] {
-    try {
-      return readdirSync(this.#folder)
-        .filter((file) => !this.#read.has(file) && NAME.test(file))
-        .toSorted();
-    } catch (error) {
-      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return [];
-      throw error;
-    }
-  }
-
   #payloadOf(file: string): JsonMap | null {
     try {
-      const payload = JSON.parse(readFileSync(join(this.#folder, file), 'utf8')) as Json;
+      const payload = parseJson(readFileSync(join(this.#folder, file), 'utf8'));
       return isJsonMap(payload) ? payload : null;
     } catch (error) {
-      if (error instanceof SyntaxError || isErrno(error, ...ABSENT, ...REFUSED)) return null;
-      if (!isErrno(error, ...EXHAUSTED)) throw error;
-      // Tries again at the next read.
-      this.#read.delete(file);
+      // After a shortage, tries again at the next read.
+      if (isErrno(error, ...EXHAUSTED)) this.#read.delete(file);
+      else if (!isErrno(error, ...ABSENT, ...REFUSED)) throw error;
       return null;
     }
   }
@@ -143,43 +112,43 @@ export class HookLog {
     if (payload === null) return;
     const names = this.#names;
     const hook = NAME.exec(file)?.[1] ?? '';
-    this.#events += 1;
+    this.events += 1;
     const session = textAt(payload, names.sessionKey);
-    if (session !== null) this.#session = session;
+    if (session !== null) this.session = session;
     switch (hook) {
       case names.accepted:
-        this.#accepted.push({ event: this.#events, prompt: textAt(payload, names.promptKey) });
-        this.#goOn();
+        this.accepted = [...this.accepted, { event: this.events, prompt: textAt(payload, names.promptKey) }];
+        this.#continue();
         return;
       case names.toolBegun:
-        this.#failure = null;
-        this.#lastActivity = this.#events;
+        this.failure = null;
+        this.lastActivity = this.events;
         this.#tools.push(file);
         return;
       case names.toolEnded:
         this.#forget(file, ...this.#tools.splice(0, 1));
         return;
       case names.stopped:
-        this.#rest();
+        this.#becomeIdle();
         return;
       case names.failed:
-        this.#rest();
-        this.#failure = { event: this.#events, message: textAt(payload, names.messageKey) ?? '' };
+        this.#becomeIdle();
+        this.failure = { message: textAt(payload, names.messageKey) ?? '' };
         return;
       default:
-        if (names.blocked.includes(hook)) this.#blocked = { event: this.#events, at: performance.now() };
+        if (names.blocked.includes(hook)) this.#blocked = { event: this.events, at: performance.now() };
     }
   }
 
-  #rest(): void {
-    this.#rested = this.#events;
-    this.#goOn();
+  #becomeIdle(): void {
+    this.#idleAt = this.events;
+    this.#continue();
   }
 
   /** An interrupted tool never reports its end. */
-  #goOn(): void {
-    this.#failure = null;
-    this.#lastActivity = this.#events;
+  #continue(): void {
+    this.failure = null;
+    this.lastActivity = this.events;
     this.#forget(...this.#tools.splice(0));
   }
 

@@ -1,54 +1,43 @@
 // Agents in tmux terminals: one tmux session for each start. Its only pane runs the shell that records the agent's
-// process and exit (agent-shell.ts). The living agent is in agent.ts.
+// process and exit (render-adapter.ts). The living agent is in agent.ts.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { present } from '../../../base/assert.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
-import type { Adapter, TerminalProfile } from '../../../ir/adapter.ts';
-import type { Text } from '../../../ir/text.ts';
-import { fillCommand, holeValues, layOut } from '../render-adapter.ts';
-import type { HoleValues } from '../render-adapter.ts';
-import type { AgentStart } from '../files.ts';
-import type { AgentHost, StartRequest } from '../host.ts';
-import { agentShellText, shellCommand } from '../agent-shell.ts';
-import { crash } from '../../../sys/throw-uncaught.ts';
+
+import { err, ok, present, type Result } from '../../../base/errors.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
+import { within } from '../../../sys/clock.ts';
+import { ABSENT, crash, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { makeFolder } from '../../../sys/files.ts';
+import { killProcessTree, type Termination } from '../../../sys/kill-process-tree.ts';
+import type { ProcessEntry } from '../../../sys/process.ts';
 import type { DriverContext } from '../../environment.ts';
-import { livingLeader } from '../../session-leader.ts';
-import { readExit, readProcess } from '../../step-folder.ts';
-import { makeFolder } from '../../../sys/private-file.ts';
-import type { Tmux } from '../tmux/tmux.ts';
-import type { SessionRegistry } from '../headless/session-registry.ts';
 import { findShell } from '../../recording-shell.ts';
-import { HOOKS, READY, TerminalAgent, TRANSCRIPT } from './agent.ts';
+import { livingLeader, whenGone } from '../../session-leader.ts';
+import { readExit, readProcess } from '../../step-folder.ts';
+import type { AgentStart } from '../files.ts';
+import type { SessionRegistry } from '../headless/sessions.ts';
+import type { AgentHost, StartRequest } from '../host.ts';
+import { agentShellText, fillCommand, holeValues, layOut, shellCommand } from '../render-adapter.ts';
+import { HOOKS, READY, TerminalAgent, type TerminalAgentOptions, TRANSCRIPT } from './agent.ts';
 import { ScreenWatcher } from './screen-watcher.ts';
-import { endTerminal } from './ending.ts';
 import { Transcript } from './transcript.ts';
 
-export interface TerminalHostOptions extends DriverContext {
-  readonly tmux: Tmux;
-  /** Must have a terminal profile. */
-  readonly adapter: Adapter;
-  /** The registry of the run. */
-  readonly sessions: SessionRegistry;
-  /** Time for an agent with an error to recover by itself; one minute except in tests. */
-  readonly failedMs?: number;
-}
+/** The adapter must have a terminal profile. */
+export type TerminalHostOptions = DriverContext & Omit<TerminalAgentOptions, 'ways' | 'name'>;
 
-const FAILED_MS = 60_000;
+type Setup = TerminalHostOptions & { readonly ways: TerminalProfile };
 
 export function terminalHost(options: TerminalHostOptions): AgentHost {
-  const { tmux, adapter, sessions, runId, failedMs = FAILED_MS } = options;
-  const ways = present(adapter.terminal, `the adapter ${adapter.name} has no terminals`);
+  const { adapter } = options;
+  const setup = { ...options, ways: present(adapter.terminal, `the adapter ${adapter.name} has no terminals`) };
   const agentOf = (start: AgentStart): TerminalAgent =>
-    new TerminalAgent(start, { tmux, adapter, ways, sessions, name: sessionName(runId, start.agent), failedMs });
+    new TerminalAgent(start, { ...setup, name: sessionName(options.runId, start.agent) });
   return {
     start: (request) => {
       const agent = agentOf(request.start);
-      open(agent, inSession(request, sessions), ways, options).catch(crash);
+      open(agent, inSession(request, options.sessions), setup).catch(crash);
       return agent;
     },
     find: (start) => {
@@ -56,7 +45,7 @@ export function terminalHost(options: TerminalHostOptions): AgentHost {
       const record = readProcess(folder);
       if (livingLeader(record, marker) !== null) {
         const agent = agentOf(start);
-        agent.find();
+        agent.adopt({ wasFound: true });
         return { kind: 'alive', agent };
       }
       if (record.kind === 'absent') return { kind: 'never' };
@@ -64,26 +53,9 @@ export function terminalHost(options: TerminalHostOptions): AgentHost {
       const exit = { status: readExit(folder), refusal: null, output };
       return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
     },
-    clear: (start, graceMs) => {
-      const watcher = new ScreenWatcher({
-        ways,
-        folder: start.folder.path,
-        pane: () => tmux.find(start.marker),
-        history: () => ({ wasReady: existsSync(join(start.folder.path, READY)), idleRow: null }),
-        lost: () => undefined,
-      });
-      return endTerminal(start, ways.stop, graceMs, { tmux, watcher });
-    },
+    clear: (start, graceMs) => endTerminal(start, graceMs, setup),
   };
 }
-
-function blankTmux({ environment }: Adapter): Readonly<Record<string, string>> {
-  return environment['TMUX'] === '' ? { TMUX: '' } : {};
-}
-
-const COLUMNS = 200;
-const ROWS = 50;
-const SCROLLBACK = 50_000;
 
 /** Follows the specification, with characters reserved by tmux replaced; the hash keeps such names unique. */
 function sessionName(runId: string, agent: string): string {
@@ -93,65 +65,68 @@ function sessionName(runId: string, agent: string): string {
 }
 
 /** Reports every obstacle as the agent's exit. */
-async function open(
-  agent: TerminalAgent,
-  request: StartRequest,
-  ways: TerminalProfile,
-  options: TerminalHostOptions,
-): Promise<void> {
+async function open(agent: TerminalAgent, request: StartRequest, setup: Setup): Promise<void> {
+  const { tmux, adapter } = setup;
   const { start } = request;
-  const command = prepared(request, ways, options);
+  const command = prepare(request, setup);
   if (!command.ok) {
     agent.refuse(command.error);
     return;
   }
   const { path } = start.folder;
-  const opened = await options.tmux.open({
+  // An adapter that hides the surrounding terminal must hide tmux's own variable too.
+  const blanks = adapter.environment['TMUX'] === '' ? { TMUX: '' } : {};
+  const opened = await tmux.open({
     name: agent.terminal,
     command: command.value,
     cwd: start.workdir,
-    // An adapter that hides the surrounding terminal must hide tmux's own variable too.
-    environment: { ...request.environment, MEOW_HOOKS: join(path, HOOKS), ...blankTmux(options.adapter) },
-    columns: COLUMNS,
-    rows: ROWS,
-    scrollback: SCROLLBACK,
+    environment: { ...request.environment, MEOW_HOOKS: join(path, HOOKS), ...blanks },
+    columns: 200,
+    rows: 50,
+    scrollback: 50_000,
     transcript: join(path, TRANSCRIPT),
     marker: start.marker,
   });
   // An earlier engine may have opened the terminal and died before it saw it begin.
-  if (opened.ok || (await options.tmux.find(start.marker)) !== null) agent.adopt();
+  if (opened.ok || (await tmux.find(start.marker)) !== null) agent.adopt();
   else agent.refuse(opened.error);
 }
 
 /** The command of the pane; the error is a clause. */
-function prepared(
-  request: StartRequest,
-  ways: TerminalProfile,
-  options: TerminalHostOptions,
-): Result<readonly string[], string> {
-  const { adapter } = options;
-  const { start, environment, args } = request;
+function prepare(request: StartRequest, setup: Setup): Result<readonly string[], string> {
+  const { adapter, ways } = setup;
+  const { start, environment, args, resumeSession, forks } = request;
   const { path } = start.folder;
   const shell = findShell('sh', `${environment['PATH'] ?? ''}:/bin:/usr/bin`);
   if (shell === null) return err('there is no shell sh on PATH');
-  const text = commandFor(request, ways);
-  if (text === null) {
-    return err(`the adapter ${adapter.name} cannot ${request.forks ? 'fork' : 'resume'} a session`);
-  }
-  const place = { agent: start.agent, workdir: start.workdir, folder: path };
-  const holes = { ...holeValues(adapter, options, place), ...sessionHoles(request) };
-  const filled = fillCommand([text, args], holes);
+  const continued = forks ? ways.forkCommand : ways.resumeCommand;
+  const command = resumeSession === null ? ways.command : continued;
+  if (command === null) return err(`the adapter ${adapter.name} cannot ${forks ? 'fork' : 'resume'} a session`);
+  const place = { agent: start.agent, workdir: start.workdir, folder: start.folder };
+  const id = resumeSession ?? start.session;
+  const holes = {
+    ...holeValues(adapter, setup, place),
+    ...(id === null ? {} : { session_id: id }),
+    // The session that a fork creates, if it is known in advance.
+    ...(forks && start.session !== null ? { new_session_id: start.session } : {}),
+  };
+  const filled = fillCommand([command, args], holes);
   if (!filled.ok) return filled;
   try {
     makeFolder(join(path, HOOKS));
     // The user's home folder is known only from the caller's environment.
-    const laidOut = layOut(adapter, holes, options.environment);
+    const laidOut = layOut(adapter, holes, setup.environment);
     if (!laidOut.ok) return laidOut;
   } catch (error) {
     if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
     return err(error.message);
   }
-  return ok([shell.path, '-c', agentShellText(shellCommand(shell.path, filled.value), path, true), shell.name]);
+  return ok([
+    shell.path,
+    '-c',
+    agentShellText(shellCommand(shell.path, filled.value), start.folder.prefix, { terminal: true }),
+    shell.name,
+  ]);
 }
 
 /** A session that was chosen but never used does not exist yet: start it as planned. */
@@ -162,22 +137,57 @@ function inSession(request: StartRequest, sessions: SessionRegistry): StartReque
     return request;
   }
   const known = sessions.read(resumeSession);
-  return known?.state === 'chosen'
-    ? { ...request, resumeSession: known.parent, forks: known.parent !== null }
-    : request;
+  if (known?.state !== 'chosen') return request;
+  return { ...request, resumeSession: known.parent, forks: known.parent !== null };
 }
 
-/** Null if the adapter has no such command. */
-function commandFor({ resumeSession, forks }: StartRequest, ways: TerminalProfile): Text | null {
-  if (resumeSession === null) return ways.command;
-  return forks ? ways.forkCommand : ways.resumeCommand;
-}
-
-/** For a fork: the parent session, and the new session if it is known in advance. */
-function sessionHoles({ start: { session }, resumeSession, forks }: StartRequest): HoleValues {
-  const id = resumeSession ?? session;
+/**
+ * Stops what is left of a start, in this order: the agent by its own keys, by its signal, by force; then processes of
+ * its tools, by marker; the terminal last, so that it stays visible until then.
+ */
+function endTerminal(start: AgentStart, graceMs: number, { tmux, ways }: Setup): Termination {
+  const { keys, waitMs, signal } = ways.stop;
+  const watcher = new ScreenWatcher({
+    ways,
+    folder: start.folder.path,
+    pane: () => tmux.find(start.marker),
+    history: () => ({ wasReady: existsSync(join(start.folder.path, READY)), idleRow: null }),
+    lost: () => undefined,
+  });
+  // Never presses into a dialog (host/6).
+  const pressKeys = (): Promise<boolean> =>
+    watcher.putWhile((screen) => screen.dialog === null, { kind: 'keys', keys });
+  const hurry = new AbortController();
+  let sweep: Termination | null = null;
+  const run = async (): Promise<readonly ProcessEntry[]> => {
+    const killAt = performance.now() + graceMs;
+    const leftMs = (): number => (hurry.signal.aborted ? 0 : Math.max(0, killAt - performance.now()));
+    const leader = livingLeader(readProcess(start.folder), start.marker);
+    if (leader !== null && graceMs > 0) {
+      const isGone = new Promise<true>((resolve) => whenGone(leader, start.folder, () => resolve(true)));
+      const waited = async (timeoutMs: number): Promise<boolean> =>
+        (await within(isGone, { timeoutMs, signal: hurry.signal })) === true;
+      const isPressed = keys.length > 0 && (await pressKeys());
+      const isOver = isPressed && (await waited(Math.min(waitMs, leftMs())));
+      if (!isOver) {
+        // The shell that leads the group waits for the program, whatever signal it gets. The process may have ended
+        // meanwhile, or belong to someone else.
+        tolerate(['ESRCH', 'EPERM'], undefined, () => process.kill(-leader.group, signal));
+        await waited(leftMs());
+      }
+    }
+    const sweepMs = Math.min(waitMs, leftMs());
+    sweep = killProcessTree({ marker: start.marker, leader: leader?.pid ?? null }, { graceMs: sweepMs });
+    const left = await sweep.done;
+    await (await tmux.find(start.marker))?.kill();
+    return left;
+  };
   return {
-    ...(id === null ? {} : { session_id: id }),
-    ...(forks && session !== null ? { new_session_id: session } : {}),
+    atOnce: () => {
+      hurry.abort();
+      sweep?.atOnce();
+    },
+    look: () => sweep?.look(),
+    done: run(),
   };
 }

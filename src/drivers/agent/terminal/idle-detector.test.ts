@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
-import type { TerminalProfile } from '../../../ir/adapter.ts';
+import { DEFAULT_TIMING, type TerminalProfile } from '../../../ir/adapter.ts';
 import { IdleDetector } from './idle-detector.ts';
 import type { Screen } from './screen.ts';
 
-type Told = Pick<TerminalProfile, 'acknowledge' | 'ready'>;
+type Told = Pick<TerminalProfile, 'acknowledge' | 'ready' | 'timing'>;
 const ways = (busy: readonly string[], ready: boolean): TerminalProfile => {
   const told: Told = {
     acknowledge: { byHook: false, busy, queued: [], timeoutMs: 1 },
     ready: ready ? { patterns: ['x'], deadlineMs: 1 } : null,
+    timing: DEFAULT_TIMING,
   };
   return told as TerminalProfile;
 };

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+
+import type { Injection } from '../../../ir/adapter.ts';
 import type { PaneCapture } from '../tmux/terminal-pane.ts';
-import { endsAtCursor, rowAtCursor, containsPrompt } from './input-text.ts';
+import { containsPrompt, endsAtCursor, isEcho, needsFile, rowAtCursor } from './input-text.ts';
 
 /** `|` is the cursor. */
 function captureOf(text: string): PaneCapture {
@@ -52,5 +54,81 @@ describe('what an agent says that it was given', () => {
   test('is the text with more around it, if that cannot be chance', () => {
     expect(containsPrompt('oh, and do all of this at once, please', 'do all of this at once, please')).toBe(true);
     expect(containsPrompt('yes please', 'yes')).toBe(false);
+  });
+});
+
+describe('an echo', () => {
+  test('is the text alone, wherever it is shown', () => {
+    expect(isEcho('welcome\n', 'welcome\ndo it\n', 'do it')).toBe(true);
+    expect(isEcho('welcome\n> \nhelp', 'welcome\n> do it\nhelp', 'do it')).toBe(true);
+    expect(isEcho('welcome\n', 'welcome\n^[do it^M\n', 'do it')).toBe(true);
+    expect(isEcho('welcome\n', 'welcome\n', 'do it')).toBe(true);
+  });
+
+  test('may have scrolled the screen, or fill it', () => {
+    expect(isEcho('one\ntwo\nthree', 'three\ndo it\nat once', 'do it\nat once')).toBe(true);
+    expect(isEcho('one\ntwo', 'it\nat once', 'do it\nat once')).toBe(true);
+  });
+
+  test('is not an answer', () => {
+    expect(isEcho('welcome\n', 'welcome\ndo it\nok\n', 'do it')).toBe(false);
+    expect(isEcho('> ', '> do it\n> ', 'do it')).toBe(false);
+    expect(isEcho('> ', 'ok', 'do it')).toBe(false);
+  });
+});
+
+const INJECTION: Injection = {
+  preKeys: [],
+  preDelayMs: 0,
+  method: 'paste',
+  postDelayMs: 0,
+  postKeys: [],
+  clearKeys: [],
+  draft: [],
+  alters: [],
+  misread: [],
+  deadlineMs: null,
+};
+
+describe('a text goes by a file', () => {
+  test.each(['\u001b[201~', 'a\u009b201~b', '\0'])('where it holds %j, which no paste may', (text) => {
+    expect(needsFile(text, INJECTION, true)).toBe(true);
+  });
+
+  test.each(['\t', '\r\n', '\u001b[31m', '#{pid};', '👩‍👩‍👧', 'x'.repeat(1_000_000)])(
+    'not for %.10j in a bracketed paste',
+    (text) => {
+      expect(needsFile(text, INJECTION, true)).toBe(false);
+    },
+  );
+
+  test.each(['a\r\nb', '\u001b[31m', '\u0003', `x\n${'ä'.repeat(2_001)}`])('for %.10j where keys are read', (text) => {
+    expect(needsFile(text, INJECTION, false)).toBe(true);
+    expect(needsFile(text, { ...INJECTION, method: 'literal' }, false)).toBe(true);
+  });
+
+  test.each(['several\nlines', 'a\tb', 'ünïcode', '#{pid};', 'x'.repeat(4_000)])(
+    'not for %.10j where keys are read',
+    (text) => {
+      expect(needsFile(text, INJECTION, false)).toBe(false);
+    },
+  );
+
+  test.each([
+    ['tabs', '\t', 'a b'],
+    ['carriage-returns', 'a\r\n', 'a\n'],
+    ['controls', '\u0007', '\t\r\n'],
+    ['invisibles', 'a\u200bb', 'a b'],
+    ['composition', 'e\u0301', '\u00e9'],
+  ] as const)('where the input alters %s, and it has some', (alteration, altered, plain) => {
+    const injection = { ...INJECTION, alters: [alteration] };
+    expect(needsFile(altered, injection, true)).toBe(true);
+    expect(needsFile(plain, injection, true)).toBe(false);
+  });
+
+  test('where the input would take it for something else', () => {
+    const injection = { ...INJECTION, misread: ['^/\\w+$'] };
+    expect(needsFile('/clear', injection, true)).toBe(true);
+    expect(needsFile('see /clear', injection, true)).toBe(false);
   });
 });

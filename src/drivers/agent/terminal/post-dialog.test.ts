@@ -1,13 +1,13 @@
 // Rules post-dialog/1 and post-dialog/2.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { TerminalProfile } from '../../../ir/adapter.ts';
+import { DEFAULT_TIMING, type TerminalProfile } from '../../../ir/adapter.ts';
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
-import { PostDialog, postDialogMessage, decisionFrom } from './post-dialog.ts';
-import type { DialogDecision } from './post-dialog.ts';
+import { decisionFrom, type DialogDecision, PostDialog, postDialogMessage } from './post-dialog.ts';
 import type { Screen } from './screen.ts';
 
-const WAYS = { ready: { patterns: ['x'], deadlineMs: 1 }, acknowledge: { busy: ['y'] } } as unknown as TerminalProfile;
+const READY = { patterns: ['x'], deadlineMs: 1 };
+const WAYS = { ready: READY, acknowledge: { busy: ['y'] }, timing: DEFAULT_TIMING } as unknown as TerminalProfile;
 const RESTS = { dialog: null, isReady: true, isBusy: false, isQueued: false, draft: 'none' } as Screen;
 const DIALOG = { name: 'permission', text: 'rm x?' };
 const REJECTED: DialogDecision = { number: 1, name: 'permission', isRejected: true, reason: null, isOver: false };
@@ -54,7 +54,7 @@ describe('an agent after a decision', () => {
     after.observe(RESTS, 600);
     expect(after.observe(RESTS, 3_600)).toEqual(REJECTED);
     after.begin(REJECTED, 10_000);
-    after.observe({ ...RESTS, isBusy: true }, 11_000);
+    after.observe({ ...RESTS, isBusy: true }, 11_500);
     after.observe(RESTS, 12_000);
     expect(after.observe(RESTS, 30_000)).toBeNull();
   });

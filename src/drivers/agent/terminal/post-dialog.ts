@@ -6,11 +6,10 @@
 // post-dialog/2  At most once for each decision, across engine restarts: the message has an id derived from the
 //                decision.
 
-import { nudgeText } from '../../../ir/prompt-text.ts';
-import type { PromptMessage } from '../../../ir/prompt-text.ts';
-import type { TerminalProfile } from '../../../ir/adapter.ts';
-import type { HookLog } from './hook-log.ts';
 import type { DialogVerdict } from '../../../engine/ports.ts';
+import type { TerminalProfile, Timing } from '../../../ir/adapter.ts';
+import { nudgeText, type PromptMessage } from '../../../ir/prompt-text.ts';
+import type { HookLog } from './hook-log.ts';
 import type { Screen } from './screen.ts';
 
 /** The latest decision about a dialog while the agent worked on a message. */
@@ -26,18 +25,10 @@ export interface DialogDecision {
   readonly isOver: boolean;
 }
 
-export function decisionFrom(
-  { dialog, approved, answer, notes }: DialogVerdict,
-  before: DialogDecision | null,
-): DialogDecision {
-  const reason = notes?.trim() ?? '';
-  return {
-    number: (before?.number ?? 0) + 1,
-    name: dialog.name,
-    isRejected: !approved && answer === null,
-    reason: reason === '' ? null : reason,
-    isOver: false,
-  };
+export function decisionFrom(verdict: DialogVerdict, before: DialogDecision | null): DialogDecision {
+  const isRejected = !verdict.approved && verdict.answer === null;
+  const reason = verdict.notes?.trim() || null;
+  return { number: (before?.number ?? 0) + 1, name: verdict.dialog.name, isRejected, reason, isOver: false };
 }
 
 /** For an agent that was not watched for a while: neither decisions in that time nor idleness are known. */
@@ -50,12 +41,15 @@ export class PostDialog {
   /** Whether idleness of the agent can be seen. */
   readonly canDetect: boolean;
   readonly #hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null;
+  readonly #timing: Timing;
   #decided: DialogDecision | null = null;
   #decidedAt = 0;
   #actBefore = 0;
   #restingSince: number | null = null;
 
-  constructor({ ready, acknowledge }: TerminalProfile, hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null) {
+  constructor(ways: TerminalProfile, hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null) {
+    const { ready, acknowledge, timing } = ways;
+    this.#timing = timing;
     this.canDetect = ready !== null && acknowledge.busy.length > 0;
     this.#hooks = hooks?.reportsIdle === true ? hooks : null;
   }
@@ -71,30 +65,24 @@ export class PostDialog {
   observe({ dialog, isReady, isBusy, isQueued, draft }: Screen, now: number): DialogDecision | null {
     const decided = this.#decided;
     if (decided === null || !this.canDetect) return null;
-    const isAtWork = this.#hooks === null && isBusy && now - this.#decidedAt >= LEFT_MS;
+    const { visibleMs, reactMs } = this.#timing;
+    // Traces of the work before the answer are gone by then.
+    const isAtWork = this.#hooks === null && isBusy && now - this.#decidedAt >= visibleMs;
     if (isAtWork || (this.#hooks?.lastActivity ?? 0) > this.#actBefore) this.#decided = null;
     const rests = dialog === null && isReady && !isBusy && !isQueued && draft === 'none';
     this.#restingSince = rests ? (this.#restingSince ?? now) : null;
-    if (this.#decided === null || this.#restingSince === null || now - this.#restingSince < RESTED_MS) return null;
+    if (this.#decided === null || this.#restingSince === null || now - this.#restingSince < reactMs) return null;
     this.#decided = null;
     return decided;
   }
 }
 
-/** Traces of the work before the answer are gone by then. */
-const LEFT_MS = 1_000;
-/** By then the agent has continued or reported, or a person has started to type. */
-const RESTED_MS = 3_000;
-
-export function postDialogMessage(
-  message: PromptMessage,
-  { number, name, isRejected, reason }: DialogDecision,
-): PromptMessage {
-  const id = `${message.id} decided ${number}`;
-  if (!isRejected) return { ...message, id, text: nudgeText(message.text) };
-  const said = reason === null ? '' : ` They say: ${reason}`;
-  const text = `A person has rejected what you asked for (${name}).${said}\n\n${WITHOUT}\n\n${message.text}`;
-  return { ...message, id, text };
+export function postDialogMessage(message: PromptMessage, decided: DialogDecision): PromptMessage {
+  const id = `${message.id} decided ${decided.number}`;
+  if (!decided.isRejected) return { ...message, id, text: nudgeText(message.text) };
+  const reason = decided.reason === null ? '' : ` They say: ${decided.reason}`;
+  const rejection = `A person has rejected what you asked for (${decided.name}).${reason}`;
+  return { ...message, id, text: `${rejection}\n\n${WITHOUT}\n\n${message.text}` };
 }
 
 const WITHOUT =

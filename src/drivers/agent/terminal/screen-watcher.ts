@@ -2,17 +2,16 @@
 // sets no timer.
 
 import type { FSWatcher } from 'node:fs';
+
 import type { TerminalProfile } from '../../../ir/adapter.ts';
 import { watchPath } from '../../../sys/watch.ts';
 import type { InputResult, TerminalPane } from '../tmux/terminal-pane.ts';
-import { ScreenReader } from './screen.ts';
-import type { AgentHistory, Screen } from './screen.ts';
+import { type AgentHistory, type Screen, ScreenReader } from './screen.ts';
 
 export interface ScreenWatcherOptions {
   readonly ways: TerminalProfile;
   /** Folder of the agent's start: terminal output changes a file in it. */
   readonly folder: string;
-  /** Null if the terminal is gone. */
   readonly pane: () => Promise<TerminalPane | null>;
   readonly history: () => AgentHistory;
   /** Called when the terminal is not found. */
@@ -24,20 +23,13 @@ export type Input =
   /** Typed as keys, or pasted at once. */
   | { readonly kind: 'text' | 'paste'; readonly text: string };
 
-export interface Pause {
-  /** Time limit. */
-  readonly ms: number;
-  /** Waits this long after a change, since more changes may follow. */
-  readonly calmMs?: number;
-  /** Does not keep the process alive. */
-  readonly background?: boolean;
-}
-
+/** Others get a `Readonly<ScreenWatcher>`. */
 export class ScreenWatcher {
+  /** Read before an observation, so that no later change is missed. */
+  changes = 0;
   readonly #options: ScreenWatcherOptions;
   readonly #reader: ScreenReader;
   #pane: TerminalPane | null = null;
-  #changes = 0;
   readonly #waiting = new Set<() => void>();
   #watchers = 0;
   #watcher: FSWatcher | null = null;
@@ -75,18 +67,22 @@ export class ScreenWatcher {
     }
   }
 
-  press(keys: readonly string[], screen: Screen): Promise<InputResult> {
-    return this.put({ kind: 'keys', keys }, screen);
-  }
-
-  /** Read before an observation, so that no later change is missed. */
-  get changes(): number {
-    return this.#changes;
+  /** Puts input in if the screen is the expected one; tries again if it changes meanwhile. Whether the input arrived. */
+  async putWhile(isExpected: (screen: Screen) => boolean, input: Input, first: Screen | null = null): Promise<boolean> {
+    let screen = first;
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      screen ??= await this.observe();
+      if (screen === null || !isExpected(screen)) return false;
+      const put = await this.put(input, screen);
+      if (put !== 'changed') return put === 'done';
+      screen = null;
+    }
+    return false;
   }
 
   /** Makes all waiters observe again. */
   wake(): void {
-    this.#changes += 1;
+    this.changes += 1;
     for (const end of this.#waiting) end();
   }
 
@@ -104,14 +100,10 @@ export class ScreenWatcher {
     };
   }
 
-  /** Resolves after a change since then, or when the time is over. */
-  async untilChanged(since: number, { ms, calmMs = 0, background = false }: Pause): Promise<void> {
-    if (this.#changes === since) await this.#waitFor(ms, background);
-    if (this.#changes !== since && calmMs > 0) await pause(calmMs, background);
-  }
-
-  #waitFor(ms: number, background: boolean): Promise<void> {
-    return new Promise((resolve) => {
+  /** Resolves after a change since then, or when the time is over. `background`: does not keep the process alive. */
+  async untilChanged(since: number, ms: number, background = false): Promise<void> {
+    if (this.changes !== since) return;
+    await new Promise<void>((resolve) => {
       const end = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(end);
@@ -126,6 +118,8 @@ export class ScreenWatcher {
 }
 
 const UNWATCHED_MS = 100;
+/** Bounds the attempts on a screen that never stops changing. */
+const TRIES = 20;
 
 export function pause(ms: number, background = false): Promise<void> {
   return new Promise((resolve) => {

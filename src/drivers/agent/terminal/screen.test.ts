@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { DialogPattern, TerminalProfile } from '../../../ir/adapter.ts';
+import { DEFAULT_TIMING, type DialogPattern, NEVER_ASKS, type TerminalProfile } from '../../../ir/adapter.ts';
 import type { PaneCapture } from '../tmux/terminal-pane.ts';
-import { errorAfter, errorsOn, limitsOn, ScreenReader, describeScreen } from './screen.ts';
-import type { AgentHistory } from './screen.ts';
+import { type AgentHistory, describeScreen, errorAfter, errorsOn, limitsOn, ScreenReader } from './screen.ts';
 
 const RULE = '─'.repeat(40);
 
@@ -20,6 +19,7 @@ const WAYS: TerminalProfile = {
   command: 'agent',
   resumeCommand: null,
   forkCommand: null,
+  permissions: NEVER_ASKS,
   sessionId: 'none',
   startupMs: 0,
   ready: { patterns: ['^─{40}\\n❯', 'shortcuts'], deadlineMs: 1 },
@@ -33,11 +33,13 @@ const WAYS: TerminalProfile = {
     draft: ['^─{40}\\n❯[ \\u00a0]\\S'],
     alters: [],
     misread: [],
+    deadlineMs: null,
   },
   acknowledge: { byHook: false, busy: ['esc to interrupt', '^[◐◑] '], queued: ['Press up to edit'], timeoutMs: 1 },
   dialogs: [{ ...PERMISSION, name: 'trust', pattern: 'Do you trust', atStart: true }, PERMISSION],
   liveness: { firstMs: null, idleMs: null },
   stop: { interruptKeys: [], keys: [], waitMs: 0, signal: 'SIGTERM' },
+  timing: DEFAULT_TIMING,
 };
 
 const BEFORE: AgentHistory = { wasReady: false, idleRow: null };

@@ -93,19 +93,16 @@ function dialogAround(text: string, index: number): string {
   const at = text.slice(0, index).split('\n').length - 1;
   const above = lines.slice(Math.max(0, at - ABOVE_MAX), at).findLastIndex((line) => RULE.test(line));
   const from = above === -1 ? at - ABOVE_UNRULED : Math.max(0, at - ABOVE_MAX) + above + 1;
-  return lines
-    .slice(Math.max(0, from))
-    .join('\n')
-    .replaceAll(/^(?:[^\S\n]*\n)+|\s+$/g, '');
+  const shown = lines.slice(Math.max(0, from)).join('\n');
+  return shown.replaceAll(/^(?:[^\S\n]*\n)+|\s+$/g, '');
 }
 
 const RULE = /^\s*[╭┌╔]?([─━═])\1{19,}/u;
 const ABOVE_MAX = 30;
 const ABOVE_UNRULED = 15;
 
-/** Matches of limit patterns. */
 export function limitsOn(text: string, patterns: readonly LimitPattern[]): readonly string[] {
-  return patterns.flatMap(({ pattern }) => [...text.matchAll(new RegExp(pattern, 'gmu'))].map(([told]) => told));
+  return patterns.flatMap(({ pattern }) => [...text.matchAll(new RegExp(pattern, 'gmu'))].map(([match]) => match));
 }
 
 /** Error messages, one line each, from top to bottom. */
@@ -113,8 +110,8 @@ export function errorsOn(text: string, patterns: readonly string[]): readonly Sh
   return patterns
     .flatMap((pattern) => [...text.matchAll(new RegExp(pattern, 'gmu'))])
     .toSorted((one, other) => one.index - other.index)
-    .map(({ index, 0: whole, 1: told = whole }) => ({
-      message: told.replaceAll(/\s+/g, ' ').trim(),
+    .map(({ index, 0: whole, 1: message = whole }) => ({
+      message: message.replaceAll(/\s+/g, ' ').trim(),
       line: text.slice(0, index).split('\n').length - 1,
     }));
 }

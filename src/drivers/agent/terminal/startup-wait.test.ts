@@ -1,24 +1,39 @@
 import { expect, test } from 'vitest';
+import { DEFAULT_TIMING } from '../../../ir/adapter.ts';
 import { StartupWait } from './idle-detector.ts';
 
+const computes = false;
+
 test('a program is given the time that it should need', () => {
-  const opening = new StartupWait(3_000);
-  opening.leftMs(10, 500);
-  expect(opening.leftMs(10, 1_000)).toBe(2_000);
-  expect(opening.leftMs(10, 3_000)).toBe(0);
+  const opening = new StartupWait(3_000, DEFAULT_TIMING);
+  opening.leftMs({ printed: 10, computes }, 500);
+  expect(opening.leftMs({ printed: 10, computes }, 1_000)).toBe(2_000);
+  expect(opening.leftMs({ printed: 10, computes }, 3_000)).toBe(0);
 });
 
 test('then the wait continues until the program has printed something and is quiet', () => {
-  const opening = new StartupWait(100);
-  expect(opening.leftMs(0, 100)).toBe(2_000);
-  expect(opening.leftMs(20, 900)).toBe(300);
-  expect(opening.leftMs(40, 1_100)).toBe(300);
-  expect(opening.leftMs(40, 1_400)).toBe(0);
+  const opening = new StartupWait(100, DEFAULT_TIMING);
+  expect(opening.leftMs({ printed: 0, computes }, 100)).toBe(3_000);
+  expect(opening.leftMs({ printed: 20, computes }, 900)).toBe(300);
+  expect(opening.leftMs({ printed: 40, computes }, 1_100)).toBe(300);
+  expect(opening.leftMs({ printed: 40, computes }, 1_400)).toBe(0);
 });
 
 test('a program that prints nothing, or never stops, ends the wait after a while', () => {
-  expect(new StartupWait(100).leftMs(0, 2_100)).toBe(0);
-  const opening = new StartupWait(100);
-  for (let now = 0; now < 2_000; now += 100) expect(opening.leftMs(now + 1, now)).toBeGreaterThan(0);
-  expect(opening.leftMs(5_000, 2_100)).toBe(0);
+  expect(new StartupWait(100, DEFAULT_TIMING).leftMs({ printed: 0, computes }, 3_100)).toBe(0);
+  const opening = new StartupWait(100, DEFAULT_TIMING);
+  for (let now = 0; now < 3_000; now += 100) {
+    expect(opening.leftMs({ printed: now + 1, computes: true }, now)).toBeGreaterThan(0);
+  }
+  expect(opening.leftMs({ printed: 5_000, computes: true }, 3_100)).toBe(0);
+});
+
+test('a program that computes and prints nothing has all the time that it needs', () => {
+  const opening = new StartupWait(100, DEFAULT_TIMING);
+  for (let now = 0; now < 30_000; now += 100) {
+    expect(opening.leftMs({ printed: 0, computes: true }, now)).toBeGreaterThan(0);
+  }
+  opening.leftMs({ printed: 50, computes: true }, 30_000);
+  expect(opening.leftMs({ printed: 50, computes: true }, 30_100)).toBe(300);
+  expect(opening.leftMs({ printed: 50, computes }, 30_400)).toBe(0);
 });

@@ -1,71 +1,61 @@
 // Everything that a terminal printed, as bytes in files written by tmux (agent/tmux/transcript-segments.ts). Reads the
 // bracketed-paste mode and the last output from it.
 
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { readFileEnd } from '../../../sys/read-file-end.ts';
-import { segmentPath, segmentsOf } from '../tmux/transcript-segments.ts';
-import type { Segment } from '../tmux/transcript-segments.ts';
+
+import { ABSENT, EXHAUSTED, REFUSED, tolerate, tolerateAsync } from '../../../sys/errors.ts';
+import { readFileEnd } from '../../../sys/files.ts';
+import { hasSegment, type Segment, segmentsOf } from '../tmux/transcript-segments.ts';
 
 export class Transcript {
-  readonly path: string;
+  readonly #path: string;
   /** The last known segment. */
-  #part: Omit<Segment, 'size'> | null = null;
+  #last: Segment | null = null;
   #scanned = 0;
   /** The unscanned end: an escape sequence may be cut in two. */
   #rest = '';
   #isBracketed = false;
 
   constructor(path: string) {
-    this.path = path;
+    this.#path = path;
   }
 
   /** In bytes, including deleted segments. */
   size(): number {
-    try {
-      // In most calls the last segment is the known one.
-      if (this.#part === null) return this.#sizeByParts();
-      const end = this.#part.at + statSync(this.#part.path).size;
-      return hasPart(this.path, end) ? this.#sizeByParts() : end;
-    } catch (error) {
-      if (isErrno(error, ...ABSENT)) return this.#sizeByParts();
-      throw error;
-    }
-  }
-
-  #sizeByParts(): number {
-    const last = segmentsOf(this.path).at(-1);
-    this.#part = last ?? null;
-    return last === undefined ? 0 : last.at + last.size;
+    const known = this.#last;
+    const end = known === null ? null : tolerate(ABSENT, null, () => known.at + statSync(known.path).size);
+    // In most calls the last segment is the known one.
+    if (end !== null && !hasSegment(this.#path, end)) return end;
+    this.#last = segmentsOf(this.#path).at(-1) ?? null;
+    return this.#last === null ? 0 : this.#last.at + this.#last.size;
   }
 
   /** Whether the program enabled bracketed paste. Scans only new output. */
   async isBracketed(): Promise<boolean> {
-    try {
-      for (const { path, at, size } of segmentsOf(this.path)) {
-        if (at + size <= this.#scanned) continue;
-        this.#scanned = Math.max(this.#scanned, at);
-        await using file = await open(path, 'r');
-        const chunk = Buffer.alloc(CHUNK_BYTES);
-        for (;;) {
-          const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#scanned - at);
-          if (bytesRead === 0) break;
-          this.#scanned += bytesRead;
-          this.#scan(this.#rest + chunk.toString('latin1', 0, bytesRead));
-        }
+    await tolerateAsync(UNREADABLE, undefined, this.#scanNewOutput());
+    return this.#isBracketed;
+  }
+
+  async #scanNewOutput(): Promise<void> {
+    for (const { path, at, size } of segmentsOf(this.#path)) {
+      if (at + size <= this.#scanned) continue;
+      this.#scanned = Math.max(this.#scanned, at);
+      await using file = await open(path, 'r');
+      const chunk = Buffer.alloc(CHUNK_BYTES);
+      for (;;) {
+        const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#scanned - at);
+        if (bytesRead === 0) break;
+        this.#scanned += bytesRead;
+        this.#scan(this.#rest + chunk.toString('latin1', 0, bytesRead));
       }
-      return this.#isBracketed;
-    } catch (error) {
-      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return this.#isBracketed;
-      throw error;
     }
   }
 
   #scan(text: string): void {
-    for (const [whole, modes, set] of text.matchAll(MODES)) {
-      if (whole === RESET) this.#isBracketed = false;
-      else if (modes?.split(';').includes('2004') === true) this.#isBracketed = set === 'h';
+    for (const [, modes, set] of text.matchAll(MODES)) {
+      if (modes === undefined) this.#isBracketed = false;
+      else if (modes.split(';').includes('2004')) this.#isBracketed = set === 'h';
     }
     const last = text.lastIndexOf('\u001b');
     this.#rest = last === -1 || text.length - last > SEQUENCE_MAX ? '' : text.slice(last);
@@ -73,37 +63,29 @@ export class Transcript {
 
   /** Output since the offset without control sequences, up to a limit. */
   textSince(offset: number): string {
-    try {
+    return tolerate(UNREADABLE, '', () => {
       const bytes = Buffer.alloc(SINCE_BYTES);
       let length = 0;
-      for (const { path, at, size } of segmentsOf(this.path)) {
+      for (const { path, at, size } of segmentsOf(this.#path)) {
         if (at + size > offset && length < bytes.length) {
           length += readAt(path, bytes.subarray(length), Math.max(0, offset - at));
         }
       }
       return plain(bytes.toString('utf8', 0, length));
-    } catch (error) {
-      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return '';
-      throw error;
-    }
+    });
   }
 
   /** The last output without control sequences; null if empty. */
   tail(): string | null {
-    try {
+    return tolerate(UNREADABLE, null, () => {
       // The last segment may have started a moment ago.
-      const last = segmentsOf(this.path).slice(-2);
+      const last = segmentsOf(this.#path).slice(-2);
       return lastWords(last.map(({ path }) => readFileEnd(path, TAIL_BYTES)).join(''));
-    } catch (error) {
-      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
-      throw error;
-    }
+    });
   }
 }
 
-function hasPart(path: string, at: number): boolean {
-  return at > 0 && existsSync(segmentPath(path, at));
-}
+const UNREADABLE = [...ABSENT, ...REFUSED, ...EXHAUSTED];
 
 function readAt(path: string, bytes: Buffer, from: number): number {
   const file = openSync(path, 'r');
@@ -120,9 +102,8 @@ const SINCE_BYTES = 65_536;
 const WORDS_MAX = 4_096;
 
 /* oxlint-disable no-control-regex -- control sequences are what is looked for */
-/** Mode changes, and a reset of the whole terminal. */
+/** Mode changes, and a reset of the whole terminal, which has no modes. */
 const MODES = /\u001b\[\?([\d;]+)([hl])|\u001bc/g;
-const RESET = '\u001bc';
 /** Longest mode sequence. */
 const SEQUENCE_MAX = 64;
 

@@ -2,94 +2,79 @@
 // completion, and its exit is reported elsewhere.
 //
 // work/1  A limit counts if it was not on the screen before the message, and after the agent became idle.
-// work/2  Signs of life are output, hook events and process activity (agent/headless/process-activity.ts); a running
+// work/2  Signs of life are output, hook events and process activity (agent/headless/idle-watch.ts); a running
 //         tool counts as long as it runs. Output of an idle agent or during a dialog does not count.
 // work/3  Time spent waiting for a person does not count as silence.
 // work/4  An error counts if a hook reports it; or if it is at the end of the screen, newer than the message, and the
 //         agent is idle.
 
-import type { Note } from '../../../engine/ports.ts';
-import type { Adapter, TerminalProfile } from '../../../ir/adapter.ts';
-import { failure } from '../../../ir/failure.ts';
 import { formatDuration } from '../../../base/time.ts';
-import type { AgentLimit, WorkEnd } from '../host.ts';
-import { IdleWatch } from '../headless/idle-watch.ts';
-import { processActivity } from '../headless/process-activity.ts';
+import type { Adapter } from '../../../ir/adapter.ts';
+import { failure } from '../../../ir/failure.ts';
+import { IdleWatch, processActivity } from '../headless/idle-watch.ts';
 import { limitIn } from '../headless/limit.ts';
-import type { PostDialog, DialogDecision } from './post-dialog.ts';
-import type { ScreenWatcher } from './screen-watcher.ts';
+import type { AgentLimit, WorkEnd } from '../host.ts';
+import type { PromptDelivery } from './deliver-prompt.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { HookLog } from './hook-log.ts';
 import { IdleDetector } from './idle-detector.ts';
-import { errorAfter, limitsOn, describeScreen } from './screen.ts';
-import type { Screen } from './screen.ts';
-import type { Transcript } from './transcript.ts';
+import type { DialogDecision, PostDialog } from './post-dialog.ts';
+import { pause } from './screen-watcher.ts';
+import { describeScreen, errorAfter, limitsOn, type Screen } from './screen.ts';
 
-export interface WorkRequest {
+export interface WorkRequest
+  extends Pick<PromptDelivery, 'watcher' | 'ways' | 'transcript' | 'note' | 'isAlive' | 'dialogs'> {
   readonly adapter: Adapter;
-  readonly ways: TerminalProfile;
-  readonly hooks: HookLog | null;
-  readonly transcript: Transcript;
-  /** Marker of the agent's processes. */
+  readonly hooks: Readonly<HookLog> | null;
   readonly marker: string;
-  /** Time for an agent with an error to recover by itself. */
-  readonly failedMs: number;
   readonly over: AbortSignal;
-  readonly note: Note;
-  readonly isAlive: () => boolean;
   /** The message as it was put in; empty for a key. */
   readonly prompt: string;
-  /** Result of the delivery. */
   readonly record: DeliveryRecord | null;
   readonly save: (change: Partial<DeliveryRecord>) => void;
-  /** Handles a dialog, if the screen shows one. */
-  readonly handleDialog: (screen: Screen) => Promise<void>;
   readonly postDialog: PostDialog;
   /** Tells an agent that is idle after a decision to continue. */
   readonly resume: (decided: DialogDecision) => void;
 }
 
 /** Never resolves if the agent is gone or monitoring was stopped. */
-export async function monitorWork(watcher: ScreenWatcher, request: WorkRequest): Promise<WorkEnd> {
-  const watching = new WorkMonitor(request);
-  using _ = watcher.watch();
-  request.over.addEventListener('abort', () => watcher.wake());
-  try {
-    while (!request.over.aborted && request.isAlive()) {
-      const since = watcher.changes;
-      const screen = await watcher.observe();
-      if (screen !== null) {
-        await request.handleDialog(screen);
-        const now = performance.now();
-        const end = watching.observe(screen, now);
-        if (end !== null) return end;
-        const rested = request.postDialog.observe(screen, now);
-        if (rested !== null) request.resume(rested);
-      }
-      await watcher.untilChanged(since, { ms: POLL_MS, calmMs: CALM_MS, background: true });
+export async function monitorWork(request: WorkRequest): Promise<WorkEnd> {
+  const { watcher, over, isAlive, dialogs, postDialog, resume } = request;
+  using monitor = new WorkMonitor(request);
+  using _watch = watcher.watch();
+  over.addEventListener('abort', () => watcher.wake());
+  while (!over.aborted && isAlive()) {
+    const since = watcher.changes;
+    const screen = await watcher.observe();
+    if (screen !== null) {
+      await dialogs.handle(screen);
+      const now = performance.now();
+      const end = monitor.observe(screen, now);
+      if (end !== null) return end;
+      const decided = postDialog.observe(screen, now);
+      if (decided !== null) resume(decided);
     }
-  } finally {
-    watching.close();
+    await watcher.untilChanged(since, POLL_MS, true);
+    if (watcher.changes !== since) await pause(CALM_MS, true);
   }
   return new Promise(() => undefined);
 }
 
 /** Poll interval; output wakes the loop earlier. */
 const POLL_MS = 2_000;
-/** A busy screen changes many times a second. */
+/** Shortest poll interval: a busy screen changes many times a second. */
 const CALM_MS = 250;
 
 class WorkMonitor {
   readonly #request: WorkRequest;
   readonly #idleDetector: IdleDetector;
-  readonly #limitsBefore: readonly string[];
   #silence: IdleWatch | null = null;
   #silentMs: number | null = null;
   #hasShownLife = false;
   #isAsked = false;
   #isIdle = false;
   #printed: number;
-  #told: number;
+  #events: number;
   #isQueued: boolean;
   #failedSince: number | null = null;
   #limit: AgentLimit | null;
@@ -98,10 +83,9 @@ class WorkMonitor {
     const { ways, hooks, transcript, record, note } = request;
     this.#request = request;
     this.#idleDetector = new IdleDetector(ways, hooks);
-    this.#limitsBefore = record?.limitsBefore ?? [];
     this.#limit = record?.limit ?? null;
     this.#printed = transcript.size();
-    this.#told = hooks?.events ?? 0;
+    this.#events = hooks?.events ?? 0;
     this.#isQueued = record?.state.kind === 'queued';
     if (this.#isQueued) void note({ delivery: 'queued' });
     const { firstMs, idleMs } = ways.liveness;
@@ -116,11 +100,12 @@ class WorkMonitor {
     this.#noteLife(screen);
     this.#limit ??= this.#limitOn(screen);
     if (this.#limit !== null) return { kind: 'limit', limit: this.#limit };
-    if (this.#silentMs !== null) return { kind: 'idle', reason: silence(this.#silentMs, screen) };
-    return this.#failed(screen, now);
+    if (this.#silentMs === null) return this.#failed(screen, now);
+    const silence = `for ${formatDuration(this.#silentMs)} it has printed nothing, called no hook and done no work`;
+    return { kind: 'idle', reason: `${silence}; ${describeScreen(screen)}` };
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#silence?.close();
   }
 
@@ -136,11 +121,11 @@ class WorkMonitor {
   #noteLife(screen: Screen): void {
     const { hooks, transcript } = this.#request;
     const printed = transcript.size();
-    const told = hooks?.events ?? 0;
+    const events = hooks?.events ?? 0;
     const hasPrinted = printed > this.#printed && screen.dialog === null && !this.#isIdle;
-    const isSign = hasPrinted || told > this.#told || screen.dialog !== null;
+    const isSign = hasPrinted || events > this.#events || screen.dialog !== null;
     this.#printed = printed;
-    this.#told = told;
+    this.#events = events;
     if (!isSign) return;
     if (!this.#hasShownLife) {
       this.#hasShownLife = true;
@@ -164,12 +149,13 @@ class WorkMonitor {
   }
 
   #limitOn(screen: Screen): AgentLimit | null {
-    const { adapter, hooks, save } = this.#request;
-    const told = hooks?.failure?.message ?? '';
-    const fresh = difference(limitsOn(screen.text, adapter.limits), this.#limitsBefore);
+    const { hooks, record, save } = this.#request;
+    const { limits } = this.#request.adapter;
+    const reported = hooks?.failure?.message ?? '';
+    const fresh = difference(limitsOn(screen.text, limits), record?.limitsBefore ?? []);
     // A busy agent may only show a warning, or retry.
     const shown = screen.isBusy ? '' : fresh.join('\n');
-    const limit = limitIn(told, adapter.limits, Date.now()) ?? limitIn(shown, adapter.limits, Date.now());
+    const limit = limitIn(reported, limits, Date.now()) ?? limitIn(shown, limits, Date.now());
     if (limit !== null) save({ limit });
     return limit;
   }
@@ -184,14 +170,10 @@ class WorkMonitor {
       return null;
     }
     this.#failedSince ??= now;
-    if (now - this.#failedSince < this.#request.failedMs) return null;
+    if (now - this.#failedSince < ways.timing.recoverMs) return null;
     const message = `the agent stopped with an error${error === '' ? '' : `: ${error}`}`;
     return { kind: 'over', outcome: { kind: 'failure', failure: failure('agent-crashed', message) } };
   }
-}
-
-function silence(ms: number, screen: Screen): string {
-  return `for ${formatDuration(ms)} it has printed nothing, called no hook and done no work; ${describeScreen(screen)}`;
 }
 
 /** Items that occur more often than before. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BlockReader } from './connection.ts';
-import type { Block } from './connection.ts';
+import { type Block, BlockReader } from './connection.ts';
 
 function read(chunks: readonly string[], linesDue = 0): { blocks: Block[]; exits: string[] } {
   const blocks: Block[] = [];

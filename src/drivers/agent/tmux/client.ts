@@ -1,14 +1,13 @@
 // The connection to a tmux server: opened on first use, and reopened after it was lost.
 
 import { createHash } from 'node:crypto';
-import { connect as connectSocket, createServer } from 'node:net';
-import type { Socket } from 'node:net';
-import { err } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
+import { connect as connectSocket, createServer, type Socket } from 'node:net';
+
+import { err, type Result } from '../../../base/errors.ts';
+import { isErrno } from '../../../sys/errors.ts';
 import type { Command } from './command-line.ts';
-import { connect } from './connection.ts';
 import type { Answer, Connection, LinesDue, ServerLife, TmuxOptions } from './connection.ts';
-import { isErrno } from '../../../sys/errno.ts';
+import { connect } from './connection.ts';
 
 export interface TmuxRequest {
   /** Starts a server if none is running. */
@@ -23,22 +22,20 @@ export interface TmuxRequest {
 }
 
 /** A connection that is lost this often is lost because of the command. */
-const TRIES = 3;
+export const TRIES = 3;
 
 export class TmuxClient {
   readonly #options: TmuxOptions;
-  #last: Promise<Result<Connection, string>> = Promise.resolve(err('there is no connection to tmux yet'));
+  readonly #place: string;
+  #last: Promise<Result<Readonly<Connection>, string>> = Promise.resolve(err('there is no connection to tmux yet'));
 
   constructor(options: TmuxOptions) {
     this.#options = options;
-  }
-
-  get #place(): string {
-    return this.#options.socket ?? "the user's own";
+    this.#place = options.socket ?? "the user's own";
   }
 
   /** The error is a sentence. */
-  reach(start: boolean): Promise<Result<Connection, string>> {
+  reach(start: boolean): Promise<Result<Readonly<Connection>, string>> {
     this.#last = this.#last.then((last) => {
       if (last.ok && !last.value.isOver) return last;
       return withConnectMutex(this.#place, () => connect(this.#options, start));
@@ -47,15 +44,15 @@ export class TmuxClient {
   }
 
   async ask(commands: readonly Command[], request: TmuxRequest = {}): Promise<Answer> {
-    const { start = false, server, repeatable = false, linesDue = null } = request;
-    const run = request.exclusive === true ? withConnectMutex : withoutMutex;
+    const { start = false, server, repeatable = false, exclusive = false, linesDue = null } = request;
     for (let tries = 1; ; tries += 1) {
       const reached = await this.reach(start);
       if (!reached.ok) return { kind: 'lost', error: reached.error };
       if (server !== undefined && reached.value.server.id !== server.id) {
         return { kind: 'lost', error: 'the tmux server has ended, and another runs in its place' };
       }
-      const answer = await run(this.#place, () => reached.value.ask(commands, linesDue));
+      const ask = (): Promise<Answer> => reached.value.ask(commands, linesDue);
+      const answer = await (exclusive ? withConnectMutex(this.#place, ask) : ask());
       if (answer.kind !== 'lost' || !repeatable || tries === TRIES) return answer;
     }
   }
@@ -67,10 +64,6 @@ export class TmuxClient {
       return last;
     });
   }
-}
-
-function withoutMutex(_place: string, act: () => Promise<Answer>): Promise<Answer> {
-  return act();
 }
 
 // A mutex among all engines that use a tmux server. tmux before 3.7 crashes if it must notify control-mode clients
@@ -86,30 +79,27 @@ const TIMEOUT_MS = 5_000;
 async function withConnectMutex<T>(what: string, act: () => Promise<T>): Promise<T> {
   if (process.platform !== 'linux') return act();
   const hash = createHash('sha256').update(what).digest('hex').slice(0, 32);
-  const mutex = await acquire(`\0meow-${process.getuid?.() ?? 0}-${hash}`);
+  const release = await acquire(`\0meow-${process.getuid?.() ?? 0}-${hash}`);
   try {
     return await act();
   } finally {
-    mutex?.release();
+    release?.();
   }
 }
 
-interface Mutex {
-  release(): void;
-}
-
-/** Null after the time limit, or if the system has none. */
-async function acquire(name: string): Promise<Mutex | null> {
+/** Returns how to release it; null after the time limit, or if the system has none. */
+async function acquire(name: string): Promise<(() => void) | null> {
   const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
-    const mutex = await tryAcquire(name);
+    const release = await tryAcquire(name);
+    if (release !== 'taken') return release;
     const left = deadline - Date.now();
-    if (mutex !== 'taken' || left <= 0) return mutex === 'taken' ? null : mutex;
+    if (left <= 0) return null;
     await untilReleased(name, left);
   }
 }
 
-function tryAcquire(name: string): Promise<Mutex | 'taken' | null> {
+function tryAcquire(name: string): Promise<(() => void) | 'taken' | null> {
   return new Promise((resolve) => {
     const waiting = new Set<Socket>();
     const server = createServer((socket) => {
@@ -122,7 +112,7 @@ function tryAcquire(name: string): Promise<Mutex | 'taken' | null> {
       for (const socket of waiting) socket.destroy();
     };
     server.once('error', (error) => resolve(isErrno(error, 'EADDRINUSE') ? 'taken' : null));
-    server.listen(name, () => resolve({ release }));
+    server.listen(name, () => resolve(release));
     // The protected action itself keeps the process alive.
     server.unref();
   });
@@ -134,11 +124,11 @@ const PAUSE_MS = 5;
 function untilReleased(name: string, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const socket = connectSocket(name);
-    let timer = setTimeout(() => socket.destroy(), timeoutMs);
+    const timer = setTimeout(() => socket.destroy(), timeoutMs);
     socket.on('error', () => undefined); // `close` follows
     socket.on('close', (isFailed) => {
       clearTimeout(timer);
-      if (isFailed) timer = setTimeout(resolve, PAUSE_MS);
+      if (isFailed) setTimeout(resolve, PAUSE_MS);
       else resolve();
     });
     socket.resume();

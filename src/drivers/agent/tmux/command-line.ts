@@ -5,8 +5,7 @@
 //
 // Some commands expand some of their words as formats (`#{…}`, `#(…)`): if such a word is data, use formatText first.
 
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
+import { err, ok, type Result } from '../../../base/errors.ts';
 
 /** A command name with arguments. */
 export type Command = readonly string[];

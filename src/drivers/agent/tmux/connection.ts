@@ -10,27 +10,23 @@
 // tmux/3   It sizes no window and receives no pane output.
 // tmux/4   It keeps Node alive only while an answer is pending.
 
-import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { lstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
-import { commandLine } from './command-line.ts';
-import type { Command } from './command-line.ts';
-import { CONTROL_PROGRAM, clientEnvironment, pasteFlags, privateSettings, tooOld } from './setting.ts';
+
+import { err, ok, type Result } from '../../../base/errors.ts';
+import { within } from '../../../sys/clock.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { outputOf, startHelper } from '../../../sys/process.ts';
 import { findProgram } from '../../recording-shell.ts';
-import { ABSENT, EXHAUSTED, REFUSED, isErrno } from '../../../sys/errno.ts';
-import { outputOf } from '../../../sys/process.ts';
-import { within } from '../../../sys/with-timeout.ts';
+import { type Command, commandLine } from './command-line.ts';
+import { clientEnvironment, CONTROL_PROGRAM, pasteFlags, privateSettings, tooOld } from './setting.ts';
 
 export interface TmuxOptions {
-  /** Path of the program. */
   readonly program: string;
   /** Socket of a private server; null: the server that plain `tmux` reaches from the user's environment. */
   readonly socket: string | null;
-  /** The user's environment. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -64,24 +60,26 @@ interface Waiting {
 
 /** A server that is exiting accepts no connection, but its successor does. */
 const TRIES = 3;
+const UNREADABLE = [...ABSENT, ...REFUSED, ...EXHAUSTED];
 
 /** `start`: start a server if none is running. The error is a sentence. */
-export async function connect(options: TmuxOptions, start: boolean): Promise<Result<Connection, string>> {
+export async function connect(options: TmuxOptions, start: boolean): Promise<Result<Readonly<Connection>, string>> {
   const { socket, environment } = options;
   const program = findProgram(options.program, environment['PATH'] ?? '');
   if (program === null) return err(`there is no program ${options.program}`);
-  // tmux would delete any file there.
-  if (socket !== null && !isFreeForSocket(socket)) return err(`${socket} exists and is not a socket`);
+  // tmux would delete any file there. If we cannot look, tmux cannot either, and its message is better.
+  const isFree = socket === null || tolerate(UNREADABLE, true, () => lstatSync(socket).isSocket());
+  if (!isFree) return err(`${socket} exists and is not a socket`);
   const settings = socket === null ? [] : privateSettings(environment);
   for (let tries = 1; ; tries += 1) {
     const session = `meow-control-${process.pid}-${randomBytes(3).toString('hex')}`;
-    const client = startClient({ ...options, program }, start, session);
+    const client = await startClient({ ...options, program }, start, session);
     if (!client.ok) return client;
     const connection = new Connection(client.value, session);
     const refusal = await connection.greet(settings);
     if (refusal === null) return ok(connection);
     await connection.close();
-    if (client.value.pid === undefined || (!start && refusal !== LOST)) return err(refusal);
+    if (!start && refusal !== LOST) return err(refusal);
     if (tries < TRIES) continue;
     const version = outputOf(program, ['-V'])?.trim() ?? '';
     return err(tooOld(version) ? `${version} is too old: there must be tmux 3.2 or newer` : refusal);
@@ -124,7 +122,7 @@ const GUARDED = 3;
 
 type Client = ChildProcessByStdio<Writable, Readable, Readable>;
 
-function startClient(options: TmuxOptions, start: boolean, session: string): Result<Client, string> {
+async function startClient(options: TmuxOptions, start: boolean, session: string): Promise<Result<Client, string>> {
   const { program, socket, environment } = options;
   const where = socket === null ? [] : ['-S', socket, '-f', '/dev/null'];
   const flags = ['-u', '-C', ...(start ? [] : ['-N']), ...where];
@@ -135,10 +133,9 @@ function startClient(options: TmuxOptions, start: boolean, session: string): Res
   try {
     // A server started by it keeps this working directory.
     const env = clientEnvironment(environment, socket !== null);
-    return ok(spawn('/bin/sh', args, { cwd: '/', env, detached: true, stdio }));
+    return ok(await startHelper(() => spawn('/bin/sh', args, { cwd: '/', env, detached: true, stdio })));
   } catch (error) {
-    // Some errors are thrown, others are events.
-    if (isErrno(error, 'E2BIG', ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(error.message);
+    if (isErrno(error, 'E2BIG', ...UNREADABLE)) return err(error.message);
     throw error;
   }
 }
@@ -151,12 +148,12 @@ const CONTROL_SETTINGS = [
 ].flat();
 
 export class Connection {
+  server: ServerLife = { id: '', pasteFlags: '' };
+  isOver = false;
   readonly #client: Client;
   readonly #session: string;
   readonly #waiting: Waiting[] = [];
-  #server: ServerLife = { id: '', pasteFlags: '' };
-  #isOver = false;
-  #gone: Promise<void> = Promise.resolve();
+  readonly #gone: Promise<void>;
   /** Last message before the exit. */
   #lastWords = '';
 
@@ -164,53 +161,7 @@ export class Connection {
     this.#client = client;
     this.#session = session;
     client.once('error', (error) => this.#end(error.message));
-    if (this.#hasBegun) this.#listen();
-  }
-
-  get server(): ServerLife {
-    return this.#server;
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** Null, or why the connection is unusable. */
-  async greet(settings: readonly Command[]): Promise<string | null> {
-    const answer = await this.ask([
-      ['display-message', '-p', '#{pid} #{start_time}'],
-      ['list-commands', 'paste-buffer'],
-      ...settings,
-    ]);
-    if (answer.kind !== 'done') return answer.error;
-    const [server = [], usage = []] = answer.blocks;
-    this.#server = { id: server.join(''), pasteFlags: pasteFlags(usage) };
-    this.#guarded?.write(`${this.#server.id.split(' ')[0] ?? ''}\n`);
-    return null;
-  }
-
-  ask(commands: readonly Command[], linesDue: LinesDue | null = null): Promise<Answer> {
-    const line = commandLine(commands);
-    if (!line.ok) return Promise.resolve({ kind: 'refused', at: 0, error: line.error });
-    return new Promise((resolve) => {
-      if (this.#isOver) {
-        resolve({ kind: 'lost', error: this.#reason() });
-        return;
-      }
-      if (this.#waiting.length === 0) this.#hold(true);
-      this.#waiting.push({ commands: commands.length, blocks: [], linesDue, tell: resolve });
-      if (this.#hasBegun) this.#client.stdin.write(`${line.value}\n`);
-    });
-  }
-
-  /** Resolves when its own session is gone; agent sessions stay. Keeps the process alive until then. */
-  async close(): Promise<void> {
-    this.#end('it was closed');
-    await within(this.#gone, { timeoutMs: CLOSING_MAX_MS });
-  }
-
-  #listen(): void {
-    const { stdin, stdout, stderr } = this.#client;
+    const { stdin, stdout, stderr } = client;
     const reader = new BlockReader({
       block: (block) => this.#take(block),
       exit: (reason) => {
@@ -230,6 +181,37 @@ export class Connection {
     this.#hold(false);
   }
 
+  /** Null, or why the connection is unusable. */
+  async greet(settings: readonly Command[]): Promise<string | null> {
+    const answer = await this.ask([
+      ['display-message', '-p', '#{pid} #{start_time}'],
+      ['list-commands', 'paste-buffer'],
+      ...settings,
+    ]);
+    if (answer.kind !== 'done') return answer.error;
+    const [server = [], usage = []] = answer.blocks;
+    this.server = { id: server.join(''), pasteFlags: pasteFlags(usage) };
+    this.#guarded?.write(`${this.server.id.split(' ')[0] ?? ''}\n`);
+    return null;
+  }
+
+  async ask(commands: readonly Command[], linesDue: LinesDue | null = null): Promise<Answer> {
+    const line = commandLine(commands);
+    if (!line.ok) return { kind: 'refused', at: 0, error: line.error };
+    if (this.isOver) return { kind: 'lost', error: this.#reason() };
+    return new Promise((tell) => {
+      if (this.#waiting.length === 0) this.#hold(true);
+      this.#waiting.push({ commands: commands.length, blocks: [], linesDue, tell });
+      this.#client.stdin.write(`${line.value}\n`);
+    });
+  }
+
+  /** Resolves when its own session is gone; agent sessions stay. Keeps the process alive until then. */
+  async close(): Promise<void> {
+    this.#end('it was closed');
+    await within(this.#gone, { timeoutMs: CLOSING_MAX_MS });
+  }
+
   #take({ own, failed, lines }: Block): void {
     if (!own) {
       if (failed) this.#lastWords ||= lines.join('\n');
@@ -237,18 +219,13 @@ export class Connection {
     }
     const [first] = this.#waiting;
     if (first === undefined) return;
-    if (failed) {
-      this.#tellFirst({ kind: 'refused', at: first.blocks.length, error: lines.join('\n') });
-      return;
-    }
-    first.blocks.push(lines);
-    if (first.blocks.length === first.commands) this.#tellFirst({ kind: 'done', blocks: first.blocks });
-  }
-
-  #tellFirst(answer: Answer): void {
-    const first = this.#waiting.shift();
+    const { commands, blocks, tell } = first;
+    if (!failed) blocks.push(lines);
+    if (!failed && blocks.length < commands) return;
+    this.#waiting.shift();
     if (this.#waiting.length === 0) this.#hold(false);
-    first?.tell(answer);
+    if (failed) tell({ kind: 'refused', at: blocks.length, error: lines.join('\n') });
+    else tell({ kind: 'done', blocks });
   }
 
   #linesDue(): number {
@@ -258,15 +235,13 @@ export class Connection {
   }
 
   #end(reason: string): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.isOver) return;
+    this.isOver = true;
     this.#lastWords ||= reason;
-    if (this.#hasBegun) {
-      this.#hold(false);
-      this.#client.stdin.end(`kill-session -t =${this.#session}\n`);
-      this.#guarded?.destroy();
-      // Other streams are read to their end.
-    }
+    this.#hold(false);
+    // Other streams are read to their end.
+    this.#client.stdin.end(`kill-session -t =${this.#session}\n`);
+    this.#guarded?.destroy();
     for (const { tell } of this.#waiting.splice(0)) tell({ kind: 'lost', error: this.#reason() });
   }
 
@@ -278,29 +253,13 @@ export class Connection {
     return (this.#client.stdio[GUARDED] ?? null) as Writable | null;
   }
 
-  /** A refused process may have no pipes. */
-  get #hasBegun(): boolean {
-    return this.#client.pid !== undefined;
-  }
-
   #hold(held: boolean): void {
-    if (!this.#hasBegun) return;
     for (const part of [this.#client, ...this.#client.stdio]) {
       // Pipes are sockets here, but the declared types lack `unref`.
       const handle = part as { ref?(): void; unref?(): void } | null;
       if (held) handle?.ref?.();
       else handle?.unref?.();
     }
-  }
-}
-
-function isFreeForSocket(path: string): boolean {
-  try {
-    return lstatSync(path).isSocket();
-  } catch (error) {
-    // If we cannot look, tmux cannot either, and its message is better.
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return true;
-    throw error;
   }
 }
 
@@ -342,7 +301,9 @@ export class BlockReader {
   #take(line: string): void {
     const open = this.#open;
     if (open === null) {
-      this.#takeOutside(line);
+      const [, numbers = '', flags] = /^%begin (\d+ \d+ (\d+))$/.exec(line) ?? [];
+      if (flags !== undefined) this.#open = { numbers, own: flags === '1', lines: [] };
+      else if (/^%exit(?: |$)/.test(line)) this.#events.exit(line.slice('%exit '.length));
       return;
     }
     const isEnd = line === `%end ${open.numbers}` || line === `%error ${open.numbers}`;
@@ -352,11 +313,5 @@ export class BlockReader {
     }
     this.#open = null;
     this.#events.block({ own: open.own, failed: line.startsWith('%error'), lines: open.lines });
-  }
-
-  #takeOutside(line: string): void {
-    const [, numbers = '', flags] = /^%begin (\d+ \d+ (\d+))$/.exec(line) ?? [];
-    if (flags !== undefined) this.#open = { numbers, own: flags === '1', lines: [] };
-    else if (/^%exit(?: |$)/.test(line)) this.#events.exit(line.slice('%exit '.length));
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+
 import { clientEnvironment, pasteFlags, tooOld } from './setting.ts';
 
 describe('tmux', () => {

@@ -3,9 +3,14 @@
 // A private server gets a small part of our environment and no configuration file; agents inherit nothing from it. The
 // user's own server starts as the user would start it, and its settings stay unchanged.
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { MARKER } from '../../../sys/process-table.ts';
+import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { tmpdir } from 'node:os';
+
+import { err, ok, present, type Result } from '../../../base/errors.ts';
+import { ABSENT, isErrno, REFUSED } from '../../../sys/errors.ts';
+import { MARKER } from '../../../sys/process.ts';
+import type { DriverContext } from '../../environment.ts';
 import type { Command } from './command-line.ts';
 
 type Environment = Readonly<Record<string, string>>;
@@ -63,3 +68,52 @@ function terminalName(environment: Environment): string {
 }
 
 const TERMINFO_FOLDERS = ['/etc/terminfo', '/lib/terminfo', '/usr/lib/terminfo', '/usr/share/terminfo'];
+
+// The socket of a run's own tmux server: `tmux-UID/default` in a folder of the run. That is where tmux itself looks
+// below TMUX_TMPDIR, so commands of the run and people reach the server with plain `tmux` and that variable.
+//
+// One server for each run: versions before 3.7 sometimes crash, with all sessions, if several clients use one. The
+// folder follows from the run alone, so a later engine finds its terminals. If the run's path is too long for a socket,
+// the folder is a temporary one with the run's random mark in its name.
+
+/** Systems allow 103 or 107. */
+const SOCKET_BYTES_MAX = 100;
+
+type SocketOwner = Pick<DriverContext, 'files' | 'mark'>;
+
+export function socketPaths(run: SocketOwner): { readonly folder: string; readonly socket: string } {
+  const folders = [run.files.localPath('tmux'), join(tmpdir(), `meow-${run.mark}-tmux`), `/tmp/meow-${run.mark}-tmux`];
+  const places = folders.map((folder) => ({ folder, socket: join(folder, `tmux-${UID}`, 'default') }));
+  const fitting = places.find(({ socket }) => Buffer.byteLength(socket) <= SOCKET_BYTES_MAX);
+  return present(fitting, 'no place is short enough for a socket');
+}
+
+/** Creates its folders. The error is a sentence. */
+export function privateSocket(run: SocketOwner): Result<ReturnType<typeof socketPaths>, string> {
+  const place = socketPaths(run);
+  try {
+    for (const path of [place.folder, dirname(place.socket)]) {
+      if (!isMadePrivate(path)) return err(`${path} is not a folder of yours alone: move it away`);
+    }
+    return ok(place);
+  } catch (error) {
+    if (!isErrno(error, ...ABSENT, ...REFUSED)) throw error;
+    return err(`cannot create a socket for the run's tmux server: ${error.message}`);
+  }
+}
+
+const UID = String(process.getuid?.() ?? 0);
+
+/** Mode 0700 whatever the umask. An existing folder must be ours, closed to others, and not a link. */
+function isMadePrivate(path: string): boolean {
+  try {
+    mkdirSync(path, 0o700);
+    chmodSync(path, 0o700);
+    return true;
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+    const stats = lstatSync(path);
+    const isOurs = process.getuid === undefined || stats.uid === process.getuid();
+    return stats.isDirectory() && isOurs && (stats.mode & 0o077) === 0;
+  }
+}

@@ -13,39 +13,14 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { openPrivate } from '../../../sys/private-file.ts';
-import { formatText } from './command-line.ts';
-import type { Command } from './command-line.ts';
+
+import { ABSENT, EXHAUSTED, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { openPrivate } from '../../../sys/files.ts';
+import { type TmuxClient, type TmuxRequest, TRIES } from './client.ts';
+import { type Command, formatText } from './command-line.ts';
 import type { Answer, ServerLife } from './connection.ts';
-import type { TmuxClient, TmuxRequest } from './client.ts';
 
-export interface TerminalPane {
-  /** tmux's id, such as `%7`. */
-  readonly id: string;
-  /** Null if it is gone. All values are of one moment. */
-  capture(): Promise<PaneCapture | null>;
-  /** The last lines of the screen and its scrollback, without blank ones at the end. */
-  history(lines: number): Promise<readonly string[]>;
-  /** As one paste, byte for byte, bracketed if the program asked for it. */
-  paste(text: Buffer, seen?: PaneCapture): Promise<InputResult>;
-  /** Keys by tmux's names. */
-  press(keys: readonly string[], seen?: PaneCapture): Promise<InputResult>;
-  /** Text as key presses. */
-  type(text: string, seen?: PaneCapture): Promise<InputResult>;
-  /** Ends copy mode and other modes. */
-  leaveMode(): Promise<void>;
-  /** For programs started in its session from now on. */
-  setEnvironment(name: string, value: string): Promise<void>;
-  sessionName(): Promise<string | null>;
-  /** Together with its original session, if it is still there. */
-  kill(): Promise<void>;
-}
-
-/**
- * Nothing was put in if the pane is `gone` or its screen `changed`, or (reported as `changed`) if tmux cannot represent
- * the input.
- */
+/** Unless `done`, nothing was put in. `changed`: the screen is another, or tmux cannot represent the input. */
 export type InputResult = 'done' | 'changed' | 'gone';
 
 export interface PaneCapture {
@@ -71,29 +46,24 @@ const PRINT_OPTION = '@meow_print';
 /** Option of the session that was made for the pane. */
 export const SESSION_OPTION = '@meow_session';
 
-export interface PaneIdentity {
-  readonly id: string;
-  readonly server: ServerLife;
-  readonly transcript: string;
-}
-
 /** Same as PaneCapture.print, once the screen is in the latest buffer. */
 const PRINT = '#{cursor_x} #{cursor_y} #{pane_in_mode} #{alternate_on} #{buffer_size}';
 
-/** A connection that is lost this often is lost because of the command. */
-const TRIES = 3;
-
-export class Pane implements TerminalPane {
+export class TerminalPane {
+  /** tmux's id, such as `%7`. */
   readonly id: string;
-  readonly #line: TmuxClient;
-  readonly #identity: PaneIdentity;
+  readonly #client: TmuxClient;
+  readonly #server: ServerLife;
+  readonly #transcript: string;
 
-  constructor(line: TmuxClient, identity: PaneIdentity) {
-    this.id = identity.id;
-    this.#line = line;
-    this.#identity = identity;
+  constructor(client: TmuxClient, id: string, server: ServerLife, transcript: string) {
+    this.id = id;
+    this.#client = client;
+    this.#server = server;
+    this.#transcript = transcript;
   }
 
+  /** Null if it is gone. All values are of one moment. */
   async capture(): Promise<PaneCapture | null> {
     const read = await this.#read(
       '#{pane_height} #{pane_width} #{cursor_y} #{cursor_x} #{pane_in_mode} #{alternate_on} #{pane_title}',
@@ -115,6 +85,7 @@ export class Pane implements TerminalPane {
     };
   }
 
+  /** The last lines of the screen and its scrollback, without blank ones at the end. */
   async history(lines: number): Promise<readonly string[]> {
     const read = await this.#read(
       '#{pane_height} #{history_size}',
@@ -128,14 +99,14 @@ export class Pane implements TerminalPane {
     return printed.slice(0, printed.findLastIndex((line) => line !== '') + 1).slice(-lines);
   }
 
+  /** As one paste, byte for byte, bracketed if the program asked for it. */
   async paste(text: Buffer, seen?: PaneCapture): Promise<InputResult> {
-    if (text.length === 0) return (await this.#tell('')) === null ? 'gone' : 'done';
-    const { server, transcript } = this.#identity;
+    if (text.length === 0) return (await this.#value('')) === null ? 'gone' : 'done';
     const name = `meow-${randomBytes(8).toString('hex')}`;
-    const file = join(dirname(transcript), name);
+    const file = join(dirname(this.#transcript), name);
     try {
       if (!isWritten(file, text)) return 'changed';
-      const put = await this.#put([['paste-buffer', server.pasteFlags, '-b', name, '-t', this.id]], seen, [
+      const put = await this.#put([['paste-buffer', this.#server.pasteFlags, '-b', name, '-t', this.id]], seen, [
         ['load-buffer', '-b', name, formatText(file)],
       ]);
       if (put !== 'done') await this.#ask([['delete-buffer', '-b', name]]);
@@ -145,30 +116,35 @@ export class Pane implements TerminalPane {
     }
   }
 
+  /** Keys by tmux's names. */
   press(keys: readonly string[], seen?: PaneCapture): Promise<InputResult> {
     return this.#put([['send-keys', '-t', this.id, '--', ...keys]], seen);
   }
 
+  /** Text as key presses. */
   type(text: string, seen?: PaneCapture): Promise<InputResult> {
     // NUL can be sent only by the name of its key.
     const [first = [], ...more] = text.split('\0').map((part) => ['send-keys', '-l', '-t', this.id, '--', part]);
     return this.#put([first, ...more.flatMap((part) => [['send-keys', '-t', this.id, 'C-Space'], part])], seen);
   }
 
+  /** Ends copy mode and other modes. */
   async leaveMode(): Promise<void> {
     await this.#ask([['copy-mode', '-q', '-t', this.id]]);
   }
 
+  /** For programs started in its session from now on. */
   async setEnvironment(name: string, value: string): Promise<void> {
     await this.#ask([['set-environment', '-t', this.id, '--', name, value]]);
   }
 
   sessionName(): Promise<string | null> {
-    return this.#tell('#{session_name}');
+    return this.#value('#{session_name}');
   }
 
+  /** Together with its original session, if it is still there. */
   async kill(): Promise<void> {
-    const [session = '', isOurs = ''] = (await this.#tell(`#{session_id} #{${SESSION_OPTION}}`))?.split(' ') ?? [];
+    const [session = '', isOurs = ''] = (await this.#value(`#{session_id} #{${SESSION_OPTION}}`))?.split(' ') ?? [];
     // Before its pane, and not on one line: some servers crash if a session goes whose window has just changed.
     if (isOurs !== '') await this.#ask([['kill-session', '-t', session]], { exclusive: true });
     // Its window may be linked to other sessions.
@@ -188,7 +164,7 @@ export class Pane implements TerminalPane {
     for (let tries = 1; tries <= TRIES; tries += 1) {
       const answer = await this.#ask(line);
       if (answer.kind === 'done') return 'done';
-      const last = await this.#tell(`#{${INPUT_OPTION}}`);
+      const last = await this.#value(`#{${INPUT_OPTION}}`);
       if (last === null) return 'gone';
       if (answer.kind === 'refused') return 'changed';
       if (last === mark) return 'done';
@@ -209,9 +185,8 @@ export class Pane implements TerminalPane {
   }
 
   /** Value of a format; null if the pane is gone. */
-  async #tell(format: string): Promise<string | null> {
-    const read = await this.#read(format);
-    return read === null ? null : read.text;
+  async #value(format: string): Promise<string | null> {
+    return (await this.#read(format))?.text ?? null;
   }
 
   /** Value of a format, and the output of a command at the same moment. `linesDue`: minimum lines, by that value. */
@@ -234,25 +209,22 @@ export class Pane implements TerminalPane {
     return text === null ? null : { text, printed: answer.blocks[1] ?? [] };
   }
 
-  #ask(commands: readonly Command[], question: TmuxRequest = {}): Promise<Answer> {
-    return this.#line.ask(commands, { ...question, server: this.#identity.server });
+  #ask(commands: readonly Command[], request: TmuxRequest = {}): Promise<Answer> {
+    return this.#client.ask(commands, { ...request, server: this.#server });
   }
 }
 
 /** Whether the file could be written. */
 function isWritten(path: string, text: Buffer): boolean {
-  try {
+  return tolerate([...ABSENT, ...REFUSED, ...EXHAUSTED], false, () => {
     const file = openPrivate(path);
     try {
       writeFileSync(file, text);
+      return true;
     } finally {
       closeSync(file);
     }
-    return true;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return false;
-    throw error;
-  }
+  });
 }
 
 function withoutBlanks(line: string): string {

@@ -16,25 +16,21 @@
 
 import { accessSync, closeSync, constants, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { present } from '../../../base/assert.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { err, ok } from '../../../base/result.ts';
-import type { Result } from '../../../base/result.ts';
+
+import { err, ok, present, type Result } from '../../../base/errors.ts';
 import { quote } from '../../../ir/quote.ts';
-import { openPrivate } from '../../../sys/private-file.ts';
-import { formatText, timeFormatText } from './command-line.ts';
-import type { Command } from './command-line.ts';
-import type { TmuxOptions } from './connection.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { openPrivate } from '../../../sys/files.ts';
 import { TmuxClient } from './client.ts';
-import { KEEP_SEGMENTS } from './transcript-segments.ts';
+import { type Command, formatText, timeFormatText } from './command-line.ts';
+import type { TmuxOptions } from './connection.ts';
 import { IDLE_PROGRAM } from './setting.ts';
-import { MARKER_OPTION, Pane, SESSION_OPTION, TRANSCRIPT_OPTION } from './terminal-pane.ts';
-import type { TerminalPane } from './terminal-pane.ts';
+import { MARKER_OPTION, SESSION_OPTION, TerminalPane, TRANSCRIPT_OPTION } from './terminal-pane.ts';
+import { KEEP_SEGMENTS } from './transcript-segments.ts';
 
 export interface TerminalRequest {
   /** Name of the session; an existing name is an error. */
   readonly name: string;
-  /** Program and arguments. */
   readonly command: readonly string[];
   readonly cwd: string;
   /** Complete (tmux/7). */
@@ -67,11 +63,11 @@ export class Tmux {
     const { name, transcript } = request;
     const refusal = refusalOf(request);
     if (refusal !== null) return err(refusal);
-    const asked = [
+    const queries = [
       ['show-environment', '-g'],
       ['show-options', '-gwv', 'pane-border-status'],
     ];
-    const found = await this.#client.ask(asked, { start: true, repeatable: true });
+    const found = await this.#client.ask(queries, { start: true, repeatable: true });
     if (found.kind !== 'done') return err(found.error);
     const [variables = [], border = []] = found.blocks;
     const reached = await this.#client.reach(true);
@@ -81,7 +77,7 @@ export class Tmux {
     const answer = await this.#client.ask(commands, { server, exclusive: true });
     if (answer.kind === 'done') {
       const id = answer.blocks.flat().find((line) => /^%\d+$/.test(line));
-      return ok(new Pane(this.#client, { id: present(id, 'tmux told no id of a pane'), server, transcript }));
+      return ok(new TerminalPane(this.#client, present(id, 'tmux told no id of a pane'), server, transcript));
     }
     if (answer.kind === 'lost') return err(answer.error);
     if (answer.at === 0) {
@@ -91,22 +87,19 @@ export class Tmux {
     return err(answer.error);
   }
 
-  /**
-   * Also for later engines, whatever the session is called now. A session of the same name that is not ours does not
-   * count.
-   */
+  /** Also for later engines, whatever the session is called now. Another session of the same name does not count. */
   async find(marker: string): Promise<TerminalPane | null> {
     const reached = await this.#client.reach(false);
     if (!reached.ok) return null;
     const { server } = reached.value;
-    const question = { server, repeatable: true };
-    const panes = await this.#client.ask([['list-panes', '-a', '-F', `#{pane_id} #{${MARKER_OPTION}}`]], question);
+    const request = { server, repeatable: true };
+    const panes = await this.#client.ask([['list-panes', '-a', '-F', `#{pane_id} #{${MARKER_OPTION}}`]], request);
     const lines = panes.kind === 'done' ? (panes.blocks[0] ?? []) : [];
     const id = lines.find((line) => line.slice(line.indexOf(' ') + 1) === marker)?.split(' ')[0];
     if (id === undefined) return null;
-    const told = await this.#client.ask([['show-options', '-p', '-v', '-t', id, TRANSCRIPT_OPTION]], question);
-    if (told.kind !== 'done') return null;
-    return new Pane(this.#client, { id, server, transcript: (told.blocks[0] ?? []).join('\n') });
+    const shown = await this.#client.ask([['show-options', '-p', '-v', '-t', id, TRANSCRIPT_OPTION]], request);
+    if (shown.kind !== 'done') return null;
+    return new TerminalPane(this.#client, id, server, (shown.blocks[0] ?? []).join('\n'));
   }
 
   /** Whether a session of that name exists, ours or not. */
@@ -149,7 +142,6 @@ function refusalOf({ name, command, cwd, environment, transcript, marker }: Term
 function openingCommands(request: TerminalRequest, inherited: readonly string[], border: number): readonly Command[] {
   const { name, command, environment, transcript, marker } = request;
   const columns = String(request.columns);
-  const rows = String(request.rows);
   const rowsAtFirst = String(request.rows + border);
   const cwd = formatText(request.cwd);
   const at = ['-t', `=${name}:`];
@@ -158,7 +150,7 @@ function openingCommands(request: TerminalRequest, inherited: readonly string[],
   const forPane = (option: string, value: string) => ['set-option', '-p', ...at, option, value];
   const shell = environment['SHELL'];
   const variables = Object.entries(environment)
-    .filter(([variable, value]) => isForProgram(variable, value))
+    .filter(([variable, value]) => (variable === 'TMUX' ? value === '' : !OF_TMUX.has(variable)))
     .flatMap(([variable, value]) => ['-e', `${variable}=${value}`]);
   // tmux would pass a single word to a shell as a script.
   const started = command.length > 1 ? command : ['/bin/sh', '-c', 'exec "$0"', ...command];
@@ -178,7 +170,7 @@ function openingCommands(request: TerminalRequest, inherited: readonly string[],
     forWindow('allow-rename', 'off'),
     forWindow('pane-border-status', 'off'),
     forWindow('window-size', 'manual'),
-    ['resize-window', ...at, '-x', columns, '-y', rows],
+    ['resize-window', ...at, '-x', columns, '-y', String(request.rows)],
     forPane(MARKER_OPTION, marker),
     forPane(TRANSCRIPT_OPTION, transcript),
     ['pipe-pane', ...at, timeFormatText(`exec /bin/sh -c ${shellQuoted(KEEP_SEGMENTS)} sh ${shellQuoted(transcript)}`)],
@@ -188,19 +180,12 @@ function openingCommands(request: TerminalRequest, inherited: readonly string[],
 /** Variables that tmux sets itself. */
 const OF_TMUX = new Set(['TERM', 'TERM_PROGRAM', 'TERM_PROGRAM_VERSION', 'TMUX_PANE']);
 
-function isForProgram(variable: string, value: string): boolean {
-  return variable === 'TMUX' ? value === '' : !OF_TMUX.has(variable);
-}
-
 /** tmux accepts nothing else as `default-shell`, which it exports as SHELL. */
 function isShell(path: string): boolean {
-  try {
+  return tolerate([...ABSENT, ...REFUSED], false, () => {
     accessSync(path, constants.X_OK);
     return isAbsolute(path);
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return false;
-    throw error;
-  }
+  });
 }
 
 /** Parses `show-environment`. A value of several lines may look like more names; extra names do no harm. */

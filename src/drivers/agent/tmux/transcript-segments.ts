@@ -2,9 +2,10 @@
 // named after the offset of its first byte (`transcript.16777216`). The last two complete segments and the current one
 // are kept. So every byte keeps its offset, and output in the middle is deleted.
 
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { ABSENT, isErrno } from '../../../sys/errno.ts';
+
+import { ABSENT, tolerate } from '../../../sys/errors.ts';
 
 export interface Segment {
   readonly path: string;
@@ -13,17 +14,20 @@ export interface Segment {
   readonly size: number;
 }
 
-/** Path of the segment that starts there, whether or not it exists. */
-export function segmentPath(path: string, at: number): string {
-  return `${path}.${at}`;
+/** Whether a segment starts at the offset. */
+export function hasSegment(path: string, at: number): boolean {
+  return at > 0 && existsSync(`${path}.${at}`);
 }
 
 /** In order; a gap may follow the first. */
 export function segmentsOf(path: string): readonly Segment[] {
   const folder = dirname(path);
-  return segmentNames(namesIn(folder), basename(path)).flatMap(({ name, at }) => {
-    const size = sizeOf(join(folder, name));
-    return size === null ? [] : [{ path: join(folder, name), at, size }];
+  const names = tolerate(ABSENT, [], () => readdirSync(folder));
+  return segmentNames(names, basename(path)).flatMap(({ name, at }) => {
+    const segment = join(folder, name);
+    // It may have been deleted meanwhile.
+    const size = tolerate(ABSENT, null, () => statSync(segment).size);
+    return size === null ? [] : [{ path: segment, at, size }];
   });
 }
 
@@ -58,22 +62,3 @@ at=$((at + size))
 if [ -n "$older" ]; then rm -f "$older"; fi
 older=$before before=$part
 done`;
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return [];
-    throw error;
-  }
-}
-
-/** Null if it was deleted meanwhile. */
-function sizeOf(path: string): number | null {
-  try {
-    return statSync(path).size;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return null;
-    throw error;
-  }
-}

@@ -1,46 +1,31 @@
 // `agent`: a task for a running agent. The step is done when the agent reports, or with `fire_forget` on delivery.
+// `spawn`: starts an agent for such steps.
 
+import { OPEN_CHANNELS } from '../../../ir/adapter.ts';
 import type { PromptSpec } from '../../../ir/effect.ts';
-import type { Expectation } from '../../../ir/output.ts';
 import type { Text } from '../../../ir/text.ts';
 import type { Report } from '../../report.ts';
-import { suggest } from '../../report.ts';
-import { booleanAt, checkKeys, missing, stringAt, tableAt } from '../../toml-fields.ts';
-import type { TomlEntry, TomlTable } from '../../toml-tree.ts';
-import { describeToml } from '../../toml-tree.ts';
-import { lowerAgent } from '../agent-name.ts';
+import { booleanAt, choiceAt, neededStringAt, stringAt, wordAt } from '../../toml-fields.ts';
+import type { TomlTable } from '../../toml-tree.ts';
+import { expectedOutputs, lowerExpectations } from '../outputs.ts';
+import type { Scope } from '../scope.ts';
 import type { OutputType } from '../syntax.ts';
-import { lowerText } from '../text.ts';
-import { readExpectedType } from '../value-type.ts';
+import { lowerEnvironment, lowerText, lowerTextAt } from '../text.ts';
 import type { Executor } from './executor.ts';
-import { NO_TARGETS } from './executor.ts';
-
-const MODES: Readonly<Record<string, PromptSpec<Text>['mode']>> = {
-  autonomous: 'autonomous',
-  interactive: 'interactive',
-  fire_forget: 'fire-forget',
-};
 
 export const agent: Executor = {
-  name: 'agent',
   keys: ['agent', 'prompt', 'outputs', 'mode'],
-  canGrow: false,
   timeout: 'step',
   // Includes the answer of an agent without a terminal.
   outputs: (step) => new Map([['result', 'string'], ...expectedOutputs(step)]),
-  targets: NO_TARGETS,
   lower: (scope, { table }) => {
     const { report } = scope;
     const name = lowerAgent(scope, table, 'Say who shall do it: agent = "worker", the name that it was spawned with.');
     const mode = readMode(report, table);
     const expects = lowerExpectations(report, table);
     if (mode === 'fire-forget') refuseWaiting(report, table);
-    const prompt = stringAt(report, table, 'prompt');
-    if (prompt === null) {
-      if (!table.entries.has('prompt'))
-        missing(report, table.place, 'this step', 'prompt', 'Say what is to be done: prompt = "Write the tests."');
-      return null;
-    }
+    const prompt = neededStringAt(report, table, 'prompt', 'Say what is to be done: prompt = "Write the tests."');
+    if (prompt === null) return null;
     if (prompt.value.trim() === '') {
       report.error('empty-prompt', prompt.place, 'the prompt is empty', 'Say what the agent shall do.');
     }
@@ -53,13 +38,9 @@ export const agent: Executor = {
 };
 
 function readMode(report: Report, step: TomlTable): PromptSpec<Text>['mode'] {
-  const mode = stringAt(report, step, 'mode');
-  if (mode === null) return 'autonomous';
-  const known = Object.hasOwn(MODES, mode.value) ? MODES[mode.value] : undefined;
-  if (known !== undefined) return known;
-  const hint = suggest(mode.value, Object.keys(MODES), 'Write "autonomous", "interactive" or "fire_forget".');
-  report.error('invalid-value', mode.place, `there is no mode "${mode.value}"`, hint);
-  return 'autonomous';
+  const modes = ['autonomous', 'interactive', 'fire_forget'] as const;
+  const mode = choiceAt(report, step, 'mode', modes, 'Write "autonomous", "interactive" or "fire_forget".');
+  return mode === 'fire_forget' ? 'fire-forget' : (mode ?? 'autonomous');
 }
 
 /** With `fire_forget`, nothing waits for the agent, so outputs and timeouts are impossible. */
@@ -73,47 +54,69 @@ function refuseWaiting(report: Report, step: TomlTable): void {
   }
 }
 
-const OUTPUT_KEYS = ['required', 'type', 'description'] as const;
-const OUTPUTS_EXAMPLE = 'For example: task_id = { required = true, type = "string" }.';
-const OUTPUT_TYPES: readonly string[] = ['number', 'boolean', 'json', 'file_path'] satisfies Expectation['type'][];
+/** Outputs of a started agent. */
+const OUTPUTS: ReadonlyMap<string, OutputType> = new Map(
+  ['session_id', 'terminal', 'workdir', 'agent', 'adapter'].map((name) => [name, 'string']),
+);
 
-/** Names and types as far as readable; errors are reported during lowering. */
-function expectedOutputs(step: TomlTable): ReadonlyMap<string, OutputType> {
-  const outputs = step.entries.get('outputs')?.value;
-  if (outputs?.kind !== 'table') return new Map();
-  return new Map(
-    [...outputs.entries.values()].map(({ key, value }) => {
-      const type = value.kind === 'table' ? value.entries.get('type')?.value : undefined;
-      const known = type?.kind === 'string' && OUTPUT_TYPES.includes(type.value);
-      return [key, known ? (type.value as OutputType) : 'string'];
-    }),
-  );
+export const spawn: Executor = {
+  keys: ['agent', 'adapter', 'workdir', 'env', 'channel', 'resume_session', 'fork_session', 'spawn_args'],
+  timeout: 'step',
+  outputs: () => OUTPUTS,
+  lower: (scope, { table }) => {
+    const agent = lowerAgent(scope, table, 'Give the agent a name: agent = "worker".');
+    const rest = {
+      adapter: lowerAdapter(scope, table),
+      cwd: lowerTextAt(scope, table, 'workdir'),
+      env: lowerEnvironment(scope, table),
+      channel: wordAt(scope.report, table, 'channel', OPEN_CHANNELS),
+      resumeSession: lowerTextAt(scope, table, 'resume_session'),
+      forks: readForks(scope.report, table),
+      args: lowerTextAt(scope, table, 'spawn_args'),
+    };
+    return agent === null ? null : { act: { kind: 'effect', effect: { kind: 'spawn', agent, ...rest } } };
+  },
+};
+
+function lowerAdapter(scope: Scope, step: TomlTable): Text {
+  const { report, workflow } = scope;
+  const own = stringAt(report, step, 'adapter');
+  const named = own ?? workflow.defaultAdapter;
+  if (named?.value.trim() === '') {
+    report.error('invalid-value', named.place, 'the name of the adapter is empty', 'For example adapter = "sim".');
+  }
+  const adapter = chooseAdapter(scope, named === null ? null : lowerText(scope, named));
+  const refusal = typeof adapter === 'string' ? scope.adapters.refusal?.(adapter) : null;
+  if (refusal !== null && refusal !== undefined) {
+    report.warning('adapter-unavailable', own?.place ?? step.place, refusal.message, refusal.hint);
+  }
+  return adapter;
 }
 
-function lowerExpectations(report: Report, step: TomlTable): readonly Expectation[] {
-  const table = tableAt(report, step, 'outputs', OUTPUTS_EXAMPLE);
-  return [...(table?.entries.values() ?? [])].flatMap((entry) => lowerExpectation(report, entry));
+function readForks(report: Report, step: TomlTable): boolean {
+  const forks = booleanAt(report, step, 'fork_session') ?? false;
+  if (forks && !step.entries.has('resume_session')) {
+    const place = step.entries.get('fork_session')?.keyPlace ?? step.place;
+    const hint = 'Say which session it is a copy of: resume_session = "{{start.outputs.session_id}}".';
+    report.error('missing-key', place, '"fork_session" has no session to fork', hint);
+  }
+  return forks;
 }
 
-function lowerExpectation(report: Report, { key, keyPlace, value }: TomlEntry): Expectation | [] {
-  if (!/^[A-Za-z0-9_-]+$/.test(key)) {
-    const hint = 'Names of outputs are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for an output`, hint);
-  }
-  if (value.kind !== 'table') {
-    report.error(
-      'wrong-type',
-      value.place,
-      `the output "${key}" must be a table, got ${describeToml(value)}`,
-      OUTPUTS_EXAMPLE,
-    );
-    return [];
-  }
-  checkKeys(report, value, OUTPUT_KEYS, `the output "${key}"`, 'error');
-  return {
-    name: key,
-    type: readExpectedType(report, stringAt(report, value, 'type')),
-    required: booleanAt(report, value, 'required') ?? false,
-    description: stringAt(report, value, 'description')?.value ?? null,
-  };
+/** The step's own adapter; else the workflow's, as a property or variable; else the default. */
+function chooseAdapter({ adapters, runAdapter, hasAdapterVariable, onUse }: Scope, named: Text | null): Text {
+  if (adapters.forced !== null) return adapters.forced;
+  if (named !== null) return named;
+  if (!hasAdapterVariable) return runAdapter ?? adapters.fallback();
+  onUse('default_adapter');
+  return { parts: [{ path: ['default_adapter'], quote: [] }] };
+}
+
+/** Null if none is named; that is reported. */
+export function lowerAgent(scope: Scope, step: TomlTable, hint: string): Text | null {
+  const agent = neededStringAt(scope.report, step, 'agent', hint);
+  if (agent === null) return null;
+  if (agent.value.trim() !== '') return lowerText(scope, agent);
+  scope.report.error('invalid-value', agent.place, 'the name of the agent is empty', hint);
+  return null;
 }

@@ -1,4 +1,4 @@
-// Interface of executors: one file per executor, listed in executors.ts.
+// Interface of executors, which executors.ts lists.
 
 import type { Act, Step } from '../../../ir/program.ts';
 import type { Text } from '../../../ir/text.ts';
@@ -9,17 +9,14 @@ import type { OutputType, StepSyntax, TargetSyntax } from '../syntax.ts';
 import type { ReadInline } from '../target.ts';
 
 export interface Executor {
-  readonly name: string;
   /** Its own keys, besides those of every step. */
   readonly keys: readonly string[];
-  /** Whether its steps can create others. */
-  readonly canGrow: boolean;
   /** Meaning of `timeout`: the step's duration, something of its own, or nothing. */
   readonly timeout: 'step' | 'own' | 'none';
   /** Outputs that other steps may refer to. */
   readonly outputs: (step: TomlTable) => ReadonlyMap<string, OutputType>;
-  /** Targets of its steps. */
-  readonly targets: (report: Report, step: TomlTable, readInline: ReadInline) => readonly TargetSyntax[];
+  /** Targets of its steps; absent if they cannot create other steps. */
+  readonly targets?: (report: Report, step: TomlTable, readInline: ReadInline) => readonly TargetSyntax[];
   /** Null if the step cannot be lowered; that is reported. */
   readonly lower: (scope: Scope, step: StepSyntax) => LoweredAct | null;
 }
@@ -30,6 +27,3 @@ export interface LoweredAct {
   readonly routes?: Step['routes'];
   readonly agent?: Text;
 }
-
-export const NO_OUTPUTS: ReadonlyMap<string, OutputType> = new Map();
-export const NO_TARGETS = (): readonly TargetSyntax[] => [];

@@ -1,39 +1,36 @@
 // All executors, by name.
 
+import { own } from '../../../base/json.ts';
+import type { CommandSpec } from '../../../ir/effect.ts';
+import type { Text } from '../../../ir/text.ts';
 import type { Transition } from '../../../ir/transition.ts';
-import { lowerAgent } from '../agent-name.ts';
-import { lowerCommand } from '../command.ts';
-import { agent } from './agent.ts';
-import { NO_OUTPUTS, NO_TARGETS } from './executor.ts';
+import { booleanAt, durationAt, neededStringAt, valueOf } from '../../toml-fields.ts';
+import type { TomlTable } from '../../toml-tree.ts';
+import { commandOutputs, lowerOutputs } from '../outputs.ts';
+import type { Scope } from '../scope.ts';
+import type { OutputType } from '../syntax.ts';
+import { BRANCH_KEYS, lowerTarget, readStepTarget, readTarget } from '../target.ts';
+import { lowerEnvironment, lowerScript, lowerTextAt } from '../text.ts';
+import { agent, lowerAgent, spawn } from './agent.ts';
 import type { Executor } from './executor.ts';
 import { foreach } from './foreach.ts';
-import { spawn } from './spawn.ts';
-import { commandOutputs } from '../outputs.ts';
-import type { Scope } from '../scope.ts';
-import type { OutputType, TargetSyntax } from '../syntax.ts';
-import { lowerTarget, readStepTarget, readTarget } from '../target.ts';
-import { booleanAt, durationAt } from '../../toml-fields.ts';
+import { loop } from './loop.ts';
 
 // `shell`: a script, run by the project's shell.
 
 const shell: Executor = {
-  name: 'shell',
   keys: ['command', 'outputs', 'shell_outputs', 'workdir', 'env'],
-  canGrow: false,
   timeout: 'step',
   outputs: (step) => commandOutputs(step),
-  targets: NO_TARGETS,
   lower: (scope, { table }) => {
     const hint = 'A shell step runs a script: command = "make test".';
-    const effect = lowerCommand(scope, table, { key: 'command', verdict: 'success', hint });
+    const effect = lowerCommand(scope, table, 'command', hint);
     return effect === null ? null : { act: { kind: 'effect', effect } };
   },
 };
 
 // `branch`: a script whose exit status selects the next steps. 0 is true, any other status false.
 
-const WAYS = ['on_true', 'on_false', 'on_timeout'] as const;
-const OUTCOMES = { on_true: 'true', on_false: 'false', on_timeout: 'timeout' } as const;
 /** Outputs of a verdict, if the condition waits for a gate. */
 const DECIDED: readonly (readonly [string, OutputType])[] = [
   ['reason', 'string'],
@@ -45,50 +42,40 @@ const DECIDED: readonly (readonly [string, OutputType])[] = [
 ];
 
 const branch: Executor = {
-  name: 'branch',
-  keys: ['condition', ...WAYS, 'outputs', 'shell_outputs', 'workdir', 'env'],
-  canGrow: true,
+  keys: ['condition', ...BRANCH_KEYS, 'outputs', 'shell_outputs', 'workdir', 'env'],
   timeout: 'step',
   outputs: (step) => new Map([...DECIDED, ...commandOutputs(step)]),
-  targets: (report, step, readInline) => WAYS.flatMap((key) => readTarget(report, step, key, readInline) ?? []),
+  targets: (report, step, readInline) => BRANCH_KEYS.flatMap((key) => readTarget(report, step, key, readInline) ?? []),
   lower: (scope, { table, targets }) => {
     const hint = 'A branch asks by a script: condition = "test -f done".';
-    const effect = lowerCommand(scope, table, { key: 'condition', verdict: 'condition', hint });
-    const routes = new Map(WAYS.map((key) => [OUTCOMES[key], follow(scope, targets, key)]));
+    const effect = lowerCommand(scope, table, 'condition', hint);
+    const routes: Record<string, Transition> = {};
+    for (const branching of targets.filter(({ kind }) => kind === 'branch')) {
+      const target = lowerTarget(scope, branching);
+      if (target !== null) routes[branching.key.replace('on_', '')] = { kind: 'expand', target, join: 'wait' };
+    }
     // Without a route of its own, a timeout counts as false.
-    routes.set('timeout', routes.get('timeout') ?? routes.get('false') ?? null);
-    if (effect === null) return null;
-    const taken = [...routes].flatMap(([outcome, to]) => (to === null ? [] : [[outcome, to] as const]));
-    return { act: { kind: 'effect', effect }, routes: Object.fromEntries(taken) };
+    const onTimeout = routes['timeout'] ?? routes['false'];
+    if (onTimeout !== undefined) routes['timeout'] = onTimeout;
+    if (lacksOnFalse(scope, table)) routes['false'] = { kind: 'reject' };
+    return effect === null ? null : { act: { kind: 'effect', effect }, routes };
   },
 };
-
-/** Null if this outcome has no target. */
-function follow(scope: Scope, targets: readonly TargetSyntax[], key: string): Transition | null {
-  const target = targets.find((candidate) => candidate.key === key);
-  if (target === undefined) return null;
-  const lowered = lowerTarget(scope, target);
-  return lowered === null ? null : { kind: 'expand', target: lowered, join: 'wait' };
-}
 
 // `expand`: replaces this step by the steps of another workflow. It is done as soon as they exist. If a workflow of
 // another language returns a value, the step waits for it; the value is the output `result`.
 
-const RESULT: ReadonlyMap<string, OutputType> = new Map([['result', 'json']]);
-
 const expand: Executor = {
-  name: 'expand',
   keys: ['template', 'variables'],
-  canGrow: true,
   timeout: 'none',
-  outputs: () => RESULT,
+  outputs: () => new Map([['result', 'json']]),
   targets: (report, step) => readStepTarget(report, step, 'expand', []),
   lower: (scope, { targets }) => {
-    const target = targets.find(({ kind }) => kind === 'expand');
-    const lowered = target === undefined ? null : lowerTarget(scope, target);
-    if (lowered === null) return null;
-    const join = target !== undefined && scope.links.of(target)?.kind === 'foreign' ? 'wait' : 'inline';
-    return { act: { kind: 'pass' }, routes: { done: { kind: 'expand', join, target: lowered } } };
+    const template = targets.find(({ kind }) => kind === 'expand');
+    const target = template === undefined ? null : lowerTarget(scope, template);
+    if (template === undefined || target === null) return null;
+    const join = scope.links.of(template)?.kind === 'foreign' ? 'wait' : 'inline';
+    return { act: { kind: 'pass' }, routes: { done: { kind: 'expand', join, target } } };
   },
 };
 
@@ -97,12 +84,9 @@ const expand: Executor = {
 const GRACE_MS = 10_000;
 
 const kill: Executor = {
-  name: 'kill',
   keys: ['agent', 'graceful'],
-  canGrow: false,
   timeout: 'own',
-  outputs: () => NO_OUTPUTS,
-  targets: NO_TARGETS,
+  outputs: () => new Map(),
   lower: (scope, { table }) => {
     const { report } = scope;
     const agent = lowerAgent(scope, table, 'Say whom to end: agent = "worker".');
@@ -113,10 +97,62 @@ const kill: Executor = {
   },
 };
 
-const EXECUTORS: readonly Executor[] = [agent, branch, expand, foreach, kill, shell, spawn];
+const EXECUTORS: Readonly<Record<string, Executor>> = { agent, branch, expand, foreach, kill, loop, shell, spawn };
 
-export const EXECUTOR_NAMES: readonly string[] = EXECUTORS.map(({ name }) => name);
+export const EXECUTOR_NAMES: readonly string[] = Object.keys(EXECUTORS);
 
-export function findExecutor(name: string): Executor | null {
-  return EXECUTORS.find((executor) => executor.name === name) ?? null;
+export function findExecutor(name: string | null): Executor | null {
+  return name === null ? null : (own(EXECUTORS, name) ?? null);
+}
+
+/** Common parts of shell and branch: a script, its folder and environment, and its outputs. */
+function lowerCommand(
+  scope: Scope,
+  step: TomlTable,
+  key: 'command' | 'condition',
+  hint: string,
+): CommandSpec<Text> | null {
+  const { report } = scope;
+  const script = neededStringAt(report, step, key, hint);
+  const cwd = lowerTextAt(scope, step, 'workdir');
+  const env = lowerEnvironment(scope, step);
+  const captures = lowerOutputs(scope, step);
+  if (script === null) return null;
+  if (script.value.trim() === '') {
+    const cure = 'Write what the step shall run, or remove the step.';
+    report.error('empty-command', script.place, `the ${key} is empty`, cure);
+  }
+  const isCondition = key === 'condition';
+  return {
+    kind: 'command',
+    script: lowerScript(scope, script),
+    cwd,
+    env,
+    captures,
+    verdict: isCondition ? 'condition' : 'success',
+    errors: isCondition && onlyRequestsGate(script.value) ? [2] : [],
+    steering: null,
+  };
+}
+
+/**
+ * Whether a rejection of the branch's gate fails it. Reported, because the author may have meant that the run goes on.
+ * The condition of a loop has no branches.
+ */
+function lacksOnFalse({ report, key }: Scope, step: TomlTable): boolean {
+  const condition = valueOf(step, 'condition', 'string');
+  if (condition === null || step.entries.has('on_false') || key === 'until' || key === 'while') return false;
+  const rejects = onlyRequestsGate(condition.value);
+  if (rejects || /\bmeow\s+await-approval\b/.test(condition.value)) {
+    const effect = rejects ? 'a rejection fails it' : 'the run may go on after a rejection';
+    const hint = 'Say what a rejection means: on_false = { … }; on_false = { inline = [] } lets the run go on.';
+    report.warning('gate-without-on-false', condition.place, `the branch has no "on_false": ${effect}`, hint);
+  }
+  return rejects;
+}
+
+/** Such a script reports by status 2 that the request failed, which is not a verdict. In others 2 can mean anything. */
+function onlyRequestsGate(script: string): boolean {
+  const unquoted = script.replaceAll(/\\\n|[<>]&/g, ' ').replaceAll(/'[^']*'|"(?:[^"\\]|\\.)*"/gs, '_');
+  return /^(?:exec\s+)?meow\s+await-approval\b[^;&|\n]*$/.test(unquoted.trim());
 }

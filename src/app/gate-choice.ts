@@ -1,0 +1,26 @@
+// Which gate a person means: the only open one if none is named. A misspelt name is refused, since a decision about a gate
+// that does not exist would wait for it forever.
+
+import { UsageError } from '../base/errors.ts';
+import { nearest } from '../base/names.ts';
+import type { Store } from '../engine/ports.ts';
+import { openGates } from '../view/status.ts';
+import { readRun } from './runs.ts';
+import { shownRun } from './shown-run.ts';
+
+export async function chooseGate(store: Store, id: string, wanted: string | undefined): Promise<string> {
+  const { state } = await shownRun(store, await readRun(store, id));
+  const open = openGates(state).map((gate) => gate.id);
+  if (wanted === undefined) {
+    const [only] = open;
+    if (only !== undefined && open.length === 1) return only;
+    if (only === undefined) throw new UsageError(`run ${id} has no open gate`, `name one: meow approve ${id} GATE`);
+    throw new UsageError(`run ${id} has ${open.length} open gates`, `say which: ${open.join(', ')}`);
+  }
+  if (open.includes(wanted) || state.gates.has(wanted)) return wanted;
+  const near = nearest(wanted, open);
+  // The workflow may ask for it later.
+  const isNamed = near === null || (await store.programText(id)).split(/[^\w.-]+/).includes(wanted);
+  if (isNamed) return wanted;
+  throw new UsageError(`run ${id} has no gate ${wanted}`, `did you mean ${near}? open now: ${open.join(', ')}`);
+}

@@ -1,0 +1,375 @@
+// Outputs of commands: the outcome by exit status, the values captured, and stored values as parts of a text.
+
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  openSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { constants, copyFile, open, rm } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+
+import { err, ok, type Result } from '../base/errors.ts';
+import { isJsonMap, type Json } from '../base/json.ts';
+import type { RunFiles } from '../engine/ports.ts';
+import { type CommandSpec, type Outcome, success, type Success } from '../ir/effect.ts';
+import { failure, type Failure, type FailureKind } from '../ir/failure.ts';
+import { type Capture, coerce, type Outputs, storedOutputValue, type ValueType } from '../ir/output.ts';
+import { quote } from '../ir/quote.ts';
+import type { FilledText } from '../ir/text.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, tolerateAsync } from '../sys/errors.ts';
+import { makeFolder, openPrivate, writePrivate } from '../sys/files.ts';
+import { SIGNAL_NAMES } from '../sys/process.ts';
+import { fileName, stepFile, type StepFolder } from './step-folder.ts';
+
+export function failed(kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome {
+  return { kind: 'failure', failure: failure(kind, message, more) };
+}
+
+/** For a command that exited. */
+export async function commandOutcome(spec: CommandSpec<FilledText>, left: Left): Promise<Outcome> {
+  const captured = await capture(spec.captures, left);
+  const outputs = { exit_code: left.status, outcome: left.status === 0 ? 'true' : 'false', ...captured.outputs };
+  const { kept, problems } = captured;
+  const fail = (kind: FailureKind, message: string): Outcome =>
+    failed(kind, message, { code: left.status, output: tail(left.folder), outputs, kept });
+  const broken = brokenBy(left.status, spec);
+  if (broken !== null) return fail(broken, `the command ${endedWith(left.status)}`);
+  const [problem] = problems;
+  if (problem !== undefined) return fail(problem.kind, problems.map(({ message }) => message).join('; '));
+  const route = spec.verdict === 'condition' ? (left.status === 0 ? 'true' : 'false') : null;
+  return success(outputs, { kept, route });
+}
+
+/** For a command that was stopped or lost: it has no status, but may have output. */
+export async function unfinishedOutcome(
+  kind: FailureKind,
+  message: string,
+  spec: CommandSpec<FilledText>,
+  left: Omit<Left, 'status'>,
+): Promise<Outcome> {
+  const captures = spec.captures.filter(({ from }) => from.kind !== 'exit-code');
+  const { outputs, kept } = await capture(captures, { ...left, status: 0 });
+  return failed(kind, message, { output: tail(left.folder), outputs, kept });
+}
+
+function brokenBy(status: number, { verdict, errors }: CommandSpec<FilledText>): FailureKind | null {
+  if (status === 0) return null;
+  const bySignal = signalOf(status) !== null;
+  if (verdict === 'success') return bySignal ? 'signal' : 'exit-nonzero';
+  return bySignal || status === 126 || status === 127 || errors.includes(status) ? 'condition-error' : null;
+}
+
+export function endedWith(status: number): string {
+  const signal = signalOf(status);
+  if (signal !== null) return `ended with status ${status}, as one killed by ${signal} does`;
+  if (status === 127) return 'exited with status 127: a program was not found';
+  if (status === 126) return 'exited with status 126: a program could not be executed';
+  return `exited with status ${status}`;
+}
+
+/** A shell exits with 128 + N if its command was killed by signal N. */
+function signalOf(status: number): string | null {
+  return status > 128 ? (SIGNAL_NAMES.get(status - 128) ?? null) : null;
+}
+
+// Captures the outputs of a command that has ended.
+//
+// Bytes that are not UTF-8 become U+FFFD. White space is trimmed at both ends, unless the capture of a text says otherwise. An output over 1 MB does not go into the journal: a file holds it, durable before the
+// command is answered, and the value names the file. JSON is parsed only to validate it.
+
+export interface Captured {
+  readonly outputs: Outputs;
+  /** Names of the outputs that are stored in files. */
+  readonly kept: readonly string[];
+  /** Problems of the other outputs; the first determines the kind of the failure. */
+  readonly problems: readonly Problem[];
+}
+
+export interface Problem {
+  readonly kind: Extract<Failure['kind'], 'output-missing' | 'output-invalid'>;
+  readonly message: string;
+}
+
+/** Where a command ran, and how it ended. */
+export interface Left {
+  readonly files: RunFiles;
+  readonly folder: StepFolder;
+  readonly cwd: string;
+  readonly status: number;
+}
+
+export async function capture(captures: readonly Capture<FilledText>[], left: Left): Promise<Captured> {
+  const outputs: [string, Json][] = [];
+  const kept: string[] = [];
+  const problems: Problem[] = [];
+  for (const one of captures) {
+    // One at a time: each may need a large file in memory.
+    const taken = await take(one, left);
+    if (!taken.ok) {
+      problems.push({ ...taken.error, message: `output ${one.name}: ${taken.error.message}` });
+    } else if (taken.value !== null) {
+      outputs.push([one.name, taken.value.value]);
+      if (taken.value.inFile) kept.push(one.name);
+    }
+  }
+  return { outputs: Object.fromEntries(outputs), kept, problems };
+}
+
+/** A value as an output. If it is too large for the journal, it is written to `file` (default: `name`), and stored. */
+export async function captureValue(
+  name: string,
+  value: Json,
+  { files, folder, file = name }: { readonly files: RunFiles; readonly folder: StepFolder; readonly file?: string },
+): Promise<Captured> {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (Buffer.byteLength(text) <= LOADED_BYTES_MAX) return { outputs: { [name]: value }, kept: [], problems: [] };
+  const path = stepFile(folder, file);
+  makeFolder(dirname(path));
+  writePrivate(path, text);
+  const type = typeof value === 'string' ? 'string' : 'json';
+  const one = { name, from: { kind: 'file', path }, type, required: true } as const;
+  return capture([one], { files, folder, cwd: dirname(path), status: 0 });
+}
+
+/** The end of stderr, or of stdout if stderr is empty; null if both are. */
+export function tail(folder: StepFolder): string | null {
+  return tailOf(stepFile(folder, 'stderr')) ?? tailOf(stepFile(folder, 'stdout'));
+}
+
+/** Larger outputs stay in files. */
+const LOADED_BYTES_MAX = 1_000_000;
+/** Larger JSON is not even validated. */
+const CHECKED_BYTES_MAX = 128_000_000;
+const TAIL_BYTES = 4_096;
+const CHUNK_BYTES = 65_536;
+
+interface Taken {
+  readonly value: Json;
+  readonly inFile: boolean;
+}
+
+/** Null if absent and optional. */
+async function take(one: Capture<FilledText>, left: Left): Promise<Result<Taken | null, Problem>> {
+  const isText = one.type === 'any' || one.type === 'string';
+  const trims = (usually: boolean): boolean => !isText || (one.trim ?? usually);
+  switch (one.from.kind) {
+    case 'exit-code':
+      return one.type === 'any' ? ok({ value: left.status, inFile: false }) : typed(String(left.status), one.type);
+    case 'stdout':
+    case 'stderr':
+      return takeFile({ path: stepFile(left.folder, one.from.kind), trims: trims(true) }, one, left);
+    case 'file': {
+      const written = resolveText(one.from.path, left.files);
+      if (!written.ok) return missing(written.error);
+      if (written.value === '' || written.value.includes('\0'))
+        return missing('the path of its file is empty or has a NUL byte');
+      return takeFile({ path: resolve(left.cwd, written.value), trims: trims(false) }, one, left);
+    }
+  }
+}
+
+async function takeFile(
+  { path, trims }: { readonly path: string; readonly trims: boolean },
+  one: Capture<FilledText>,
+  left: Left,
+): Promise<Result<Taken | null, Problem>> {
+  try {
+    const stat = statSync(path);
+    if (!stat.isFile()) return missing(`${path} is not a regular file`);
+    if (stat.size > LOADED_BYTES_MAX) {
+      const problem = misfitOfLarge(path, stat.size, one.type);
+      return problem === null ? ok({ value: await keep(path, trims, one.name, left), inFile: true }) : invalid(problem);
+    }
+    const bytes = readFileSync(path);
+    return typed((trims ? trimmed(bytes) : bytes).toString('utf8'), one.type);
+  } catch (error) {
+    if (isErrno(error, ...ABSENT)) return one.required ? missing(`there is no file ${path}`) : ok(null);
+    if (isErrno(error, ...REFUSED, ...EXHAUSTED)) return missing(`${path} could not be read or kept (${error.code})`);
+    throw error;
+  }
+}
+
+function typed(text: string, type: ValueType): Result<Taken, Problem> {
+  const value = coerce(text, type);
+  return value.ok ? ok({ value: value.value, inFile: false }) : invalid(value.error);
+}
+
+/** Null if a value of this size can have the type. */
+function misfitOfLarge(path: string, size: number, type: ValueType): string | null {
+  if (type === 'any' || type === 'string') return null;
+  if (type !== 'json') return `expected ${type}, got ${size} bytes`;
+  if (size > CHECKED_BYTES_MAX) return `expected JSON, got ${size} bytes: too many to be checked; leave its type out`;
+  const value = coerce(readFileSync(path, 'utf8'), type);
+  return value.ok ? null : value.error;
+}
+
+async function keep(path: string, trims: boolean, name: string, { files, folder }: Left): Promise<Json> {
+  const inRun = `${folder.inRun}outputs/${fileName(name)}`;
+  const kept = files.localPath(inRun);
+  makeFolder(dirname(kept));
+  // A crash may have left an incomplete file.
+  await rm(kept, { force: true });
+  // Created first, so that it is private before it has contents.
+  closeSync(openPrivate(kept));
+  if (!trims) {
+    await copyFile(path, kept, constants.COPYFILE_FICLONE);
+  } else {
+    const { start, end } = withoutWhiteSpace(path);
+    if (end > start) await pipeline(createReadStream(path, { start, end: end - 1 }), createWriteStream(kept));
+  }
+  const file = await open(kept, 'r');
+  try {
+    // A copy inherits the mode of its source.
+    await file.chmod(0o600);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  for (let at = dirname(inRun); at !== '.'; at = dirname(at)) await syncFolder(files.localPath(at));
+  await syncFolder(files.localPath(''));
+  return storedOutputValue(inRun, statSync(kept).size);
+}
+
+/** Makes the entries of a folder durable, if the file system can. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await tolerateAsync(['EINVAL', 'ENOTSUP'], undefined, folder.sync());
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The range of a file without white space at its ends; reads only the ends. */
+function withoutWhiteSpace(path: string): { readonly start: number; readonly end: number } {
+  const file = openSync(path, 'r');
+  try {
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    let end = statSync(path).size;
+    let start = 0;
+    for (let found = false; !found && start < end; ) {
+      const length = readSync(file, chunk, 0, Math.min(CHUNK_BYTES, end - start), start);
+      const at = chunk.subarray(0, length).findIndex((byte) => !isWhite(byte));
+      found = at !== -1 || length === 0;
+      start += at === -1 ? length : at;
+    }
+    for (let found = false; !found && end > start; ) {
+      const from = Math.max(start, end - CHUNK_BYTES);
+      const length = readSync(file, chunk, 0, end - from, from);
+      const at = chunk.subarray(0, length).findLastIndex((byte) => !isWhite(byte));
+      found = at !== -1 || length === 0;
+      end = from + at + 1;
+    }
+    return { start, end };
+  } finally {
+    closeSync(file);
+  }
+}
+
+function trimmed(bytes: Buffer): Buffer {
+  const start = bytes.findIndex((byte) => !isWhite(byte));
+  return start === -1 ? bytes.subarray(0, 0) : bytes.subarray(start, bytes.findLastIndex((byte) => !isWhite(byte)) + 1);
+}
+
+/** Space, and tab to carriage return. */
+function isWhite(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+}
+
+function tailOf(path: string): string | null {
+  const file = tolerate([...ABSENT, ...REFUSED], null, () => openSync(path, 'r'));
+  if (file === null) return null;
+  try {
+    const { size } = statSync(path);
+    const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    const length = readSync(file, bytes, 0, bytes.length, size - bytes.length);
+    // The cut may split a character.
+    const cut = size > bytes.length ? bytes.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
+    const text = bytes.subarray(Math.max(0, cut), length).toString('utf8').trim();
+    return text === '' ? null : text;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function missing(message: string): { readonly ok: false; readonly error: Problem } {
+  return err({ kind: 'output-missing', message });
+}
+
+function invalid(message: string): { readonly ok: false; readonly error: Problem } {
+  return err({ kind: 'output-invalid', message });
+}
+
+/**
+ * A filled text made whole: the pieces that stayed in files are read and quoted as their places demand. Only outputs
+ * that this run has kept are read, whatever a journal names: no other file of the machine can be made a part of a
+ * command. An error is a sentence.
+ */
+export function resolveText(text: FilledText, files: RunFiles): Result<string, string> {
+  if (typeof text === 'string') return ok(text);
+  const pieces: string[] = [];
+  for (const piece of text) {
+    if (typeof piece === 'string') {
+      pieces.push(piece);
+      continue;
+    }
+    const read = readPiece(files, piece.file);
+    if (!read.ok) return read;
+    const quoted = quote(read.value, piece.quote);
+    if (!quoted.ok) return err(`the contents of ${piece.file}: ${quoted.error}`);
+    pieces.push(quoted.value);
+  }
+  return ok(pieces.join(''));
+}
+
+/** The same for several texts, by their names. */
+export function resolveTexts<K extends string>(
+  texts: Readonly<Record<K, FilledText>>,
+  files: RunFiles,
+): Result<Readonly<Record<K, string>>, string> {
+  const resolved: (readonly [string, string])[] = [];
+  for (const [name, text] of Object.entries<FilledText>(texts)) {
+    const one = resolveText(text, files);
+    if (!one.ok) return one;
+    resolved.push([name, one.value]);
+  }
+  return ok(Object.fromEntries(resolved) as Record<K, string>);
+}
+
+/** The answer of a turn, its output `result`, also if it is stored in a file. An error is a sentence. */
+export function answerText(
+  { outputs, kept }: Pick<Success, 'outputs' | 'kept'>,
+  files: RunFiles,
+): Result<string, string> {
+  const { result } = outputs;
+  if (!kept.includes('result')) return typeof result === 'string' ? ok(result) : err('it has no answer');
+  const file = isJsonMap(result) ? result['$file'] : null;
+  return typeof file === 'string' ? resolveText([{ file, quote: [] }], files) : err('its answer was not kept');
+}
+
+const PIECE_BYTES_MAX = 128 * 1024 * 1024;
+
+const KEPT = /^steps\/[^/]+[/.]\d+[/.]outputs\/[^/]+$/;
+
+function readPiece(files: RunFiles, name: string): Result<string, string> {
+  // Not by `localPath`: the name may be wrong, and is checked below.
+  const runFolder = files.localPath('');
+  const path = join(runFolder, name);
+  try {
+    const inRun = relative(realpathSync(runFolder), realpathSync(path));
+    if (!KEPT.test(inRun)) return err(`${path} is not a stored output of this run`);
+    const { size } = statSync(path);
+    if (size > PIECE_BYTES_MAX)
+      return err(`${path} has ${size} bytes: too many to be put into a text; use the file itself`);
+    return ok(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return err(`${path} cannot be read (${error.code})`);
+    throw error;
+  }
+}
