@@ -1,12 +1,11 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 
 import { present } from '../../src/base/errors.ts';
 import { Spawner } from '../../src/drivers/spawner.ts';
-import type { Effect, Outcome } from '../../src/ir/effect.ts';
-import { appears, CommandRig, from, gone } from './driver-command-rig.ts';
+import type { Outcome } from '../../src/ir/effect.ts';
+import { CommandRig, from, gone, spareOf } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '', PERL5OPT: '-Mnonsense', ODD: 'a\nb=c', GONE: 'x' };
@@ -133,55 +132,35 @@ describe('the spawner', () => {
   });
 });
 
-describe('a command that the spawner has prepared', () => {
-  test('starts on request, in the prepared process', async () => {
-    const { rig, effect, pid } = await onePrepared();
-    expect(existsSync(rig.stepFile(effect, 'status'))).toBe(false);
+describe('the spare process of the spawner', () => {
+  test('becomes the next command', async () => {
+    const spawner = await readySpawner(ENVIRONMENT);
+    const rig = new CommandRig({ spawner });
+    const spare = await spareOf(spawner);
+    const effect = rig.effect('succeeds');
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
-    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(pid));
-    await rig.close();
-  });
-
-  test('does not start if the spawner dies, and is started without it', async () => {
-    const { rig, effect, spawner, pid } = await onePrepared();
-    process.kill(spawner.pid, 'SIGKILL');
-    await gone(pid);
-    expect(rig.timesBegun(effect)).toBe(0);
-    expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
-    expect(rig.timesBegun(effect)).toBe(1);
+    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
     await rig.close();
   });
 
   test('may die before the request: another process becomes the command', async () => {
-    const { rig, effect, pid } = await onePrepared();
-    process.kill(pid, 'SIGKILL');
+    const spawner = await readySpawner(ENVIRONMENT);
+    const rig = new CommandRig({ spawner });
+    const spare = await spareOf(spawner);
+    process.kill(spare, 'SIGKILL');
+    await gone(spare);
+    const effect = rig.effect('succeeds');
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
     expect(rig.timesBegun(effect)).toBe(1);
-    const next = rig.effect('succeeds');
-    rig.driver.prepare?.(next);
-    expect(await start(rig, next)).toMatchObject({ kind: 'success' });
     await rig.close();
   });
 
-  test('whose preparation fails is refused on request', async () => {
-    const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
-    const effect = rig.command('true', { cwd: 'nowhere' });
-    rig.driver.prepare?.(effect);
-    await appears(rig.stepFile(effect, 'stderr'), () => true);
-    expect(await start(rig, effect)).toMatchObject({ failure: { kind: 'not-started' } });
-    expect(await rig.printed('echo here')).toBe('here');
-    await rig.close();
-  });
-
-  test('may be one of many in a row, each with its own environment', async () => {
+  test('becomes one of many commands in a row, each with its own environment', async () => {
     const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
       const env = name === 'c' ? { ONLY_C: 'c' } : {};
-      const effect = rig.command('echo "$MEOW_STEP ${ONLY_C-}"', { step: name, env, captures: [from('stdout')] });
-      rig.driver.prepare?.(effect);
-      rig.driver.prepare?.(rig.command('false', { step: `${name}-second` }));
-      const said = `${name} ${name === 'c' ? 'c' : ''}`.trim();
-      expect(await start(rig, effect)).toMatchObject({ outputs: { stdout: said } });
+      const printed = await rig.printed('echo "$MEOW_STEP ${ONLY_C-}"', { step: name, env });
+      expect(printed).toBe(`${name} ${name === 'c' ? 'c' : ''}`.trim());
     }
     await rig.close();
   });
@@ -192,15 +171,4 @@ async function readySpawner(environment: Readonly<Record<string, string>>): Prom
   spawner.launch();
   while (!spawner.ready) await setImmediate();
   return spawner;
-}
-
-/** A prepared command, and the process that waits to become it. */
-async function onePrepared(): Promise<{ rig: CommandRig; effect: Effect; spawner: Spawner; pid: number }> {
-  const spawner = await readySpawner(ENVIRONMENT);
-  const rig = new CommandRig({ spawner });
-  const effect = rig.effect('succeeds');
-  rig.driver.prepare?.(effect);
-  await appears(rig.stepFile(effect, 'stderr'), () => true);
-  const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(spawner.pid)], { encoding: 'utf8' });
-  return { rig, effect, spawner, pid: Number(stdout.trim()) };
 }

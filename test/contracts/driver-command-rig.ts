@@ -2,7 +2,7 @@
 //
 // Scripts signal by creating files in their folder, and block by reading a pipe: nothing here waits for time.
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 
 import { commandDriver, type CommandDriverOptions } from '../../src/drivers/command/command-driver.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
+import type { Spawner } from '../../src/drivers/spawner.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';
 import type { Capture } from '../../src/ir/output.ts';
@@ -201,6 +202,15 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     if (!isErrno(error, 'ENOENT', 'ESRCH')) throw error;
     return false;
+  }
+}
+
+/** The process that will become the next request. */
+export async function spareOf({ pid }: Spawner): Promise<number> {
+  for (;;) {
+    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
+    const spare = Number(stdout.trim().split(/\s+/)[0]);
+    if (spare > 0) return spare;
   }
 }
 

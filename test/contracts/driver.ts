@@ -94,30 +94,6 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 
-    test('a prepared effect starts on request, and once', async () => {
-      const effect = rig.effect('succeeds');
-      rig.driver.prepare?.(effect);
-      expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
-      expect(rig.timesBegun(effect)).toBe(1);
-    });
-
-    test('a prepared effect may be stopped in the tick of its request', async () => {
-      const effect = rig.effect('holds');
-      rig.driver.prepare?.(effect);
-      const outcome = start(rig, effect);
-      rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
-      expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
-    });
-
-    test('an effect that was prepared by a dead engine never started', async () => {
-      const effect = rig.effect('succeeds');
-      rig.driver.prepare?.(effect);
-      rig.nextLife();
-      expect(rig.timesBegun(effect)).toBe(0);
-      expect(await find(rig, effect)).toMatchObject({ kind: 'success' });
-      expect(rig.timesBegun(effect)).toBe(1);
-    });
-
     test('find starts an effect that never started', async () => {
       const effect = rig.effect('succeeds');
       rig.nextLife();

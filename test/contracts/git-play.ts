@@ -3,6 +3,7 @@
 import { appendFileSync, chmodSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { foldersOf } from '../../src/drivers/git/worktree-paths.ts';
 import { below, oneOf, type Random } from '../simulation/random.ts';
 import { type GitRig, picture, type Picture } from './git-rig.ts';
 
@@ -154,12 +155,13 @@ export interface Sight {
   readonly files: Picture;
   /** The index, HEAD and the output of git about the tree. */
   readonly git: Readonly<Record<'index' | 'status' | 'operations', string>>;
+  /** Untracked files that are ignored, and folders without tracked files, with a trailing slash. */
   readonly ignored: readonly string[];
+  /** Folders with a `.git`. */
   readonly repositories: readonly string[];
 }
 
 export function see(rig: GitRig, folder: string): Sight {
-  const path = join(rig.base, folder);
   const gitDir = rig.git(folder, 'rev-parse', '--absolute-git-dir').trim();
   const status = rig.git(
     folder,
@@ -169,48 +171,52 @@ export function see(rig: GitRig, folder: string): Sight {
     '-uall',
     '--branch',
     '--no-renames',
-    '--ignored=matching',
+    // A restore does not roll back the index of a repository within the tree.
+    '--ignore-submodules=dirty',
   );
-  const records = status.split('\0');
-  // Git does not report an ignored folder in the place of a tracked file.
-  const tracked = rig.git(folder, 'ls-files', '-z').split('\0');
-  const files = picture(path);
-  const isFolder = (name: string) => name !== '' && [...files.keys()].some((file) => file.startsWith(`${name}/`));
-  const isListed = (name: string) =>
-    records.some((record) => /^[?!] /.test(record) && record.slice(2).startsWith(`${name}/`));
-  const unlisted = tracked.filter((name) => isFolder(name) && !isListed(name)).map((name) => `${name}/`);
+  const files = picture(join(rig.base, folder));
   const operations = ['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'rebase-merge', 'rebase-apply'];
   return {
     files,
     git: {
       index: rig.git(folder, 'ls-files', '-s', '-v', '-z'),
-      // The contents of a nested repository stay unchanged, and so does its status.
-      status: records.filter((record) => !/^(?:!|1 \.M S\.)/.test(record)).join('\n'),
+      status: status.replaceAll('\0', '\n'),
       operations: operations.filter((name) => existsSync(join(gitDir, name))).join(),
     },
-    ignored: [...records.filter((record) => record.startsWith('! ')).map((record) => record.slice(2)), ...unlisted],
-    repositories: records.filter((record) => /^\? .*\/$/s.test(record)).map((record) => record.slice(2)),
+    ignored: ignoredIn(rig, folder, files),
+    repositories: [...new Set([...files.keys()].flatMap((name) => /^(.*?)\/\.git\//s.exec(name)?.[1] ?? []))],
   };
 }
 
-/** The expected state: everything as in the snapshot, and files that a snapshot excludes as before the restore. */
+/**
+ * Git reports neither ignored files of repositories within the tree, nor ignored folders in the place of tracked files, so it is
+ * asked about each file. Files of HEAD are tracked even if they were removed from the index.
+ */
+function ignoredIn(rig: GitRig, folder: string, files: Picture): readonly string[] {
+  const inHead = rig.try(folder, 'ls-tree', '-r', '-z', '--name-only', 'HEAD').split('\0');
+  const tracked = new Set([...inHead, ...rig.git(folder, 'ls-files', '-z').split('\0')]);
+  const isOwn = (name: string): boolean => !name.split('/').includes('.git');
+  const folders = [...new Set([...files.keys()].flatMap(foldersOf))].filter(isOwn);
+  const names = [...files.keys()].filter(isOwn);
+  const matches = rig.ignoredAmong(folder, [...folders, ...names]);
+  const isUntracked = (each: string): boolean => ![...tracked].some((name) => name.startsWith(`${each}/`));
+  return [
+    ...folders.filter((each) => matches.has(each) && isUntracked(each)).map((each) => `${each}/`),
+    ...names.filter((name) => matches.has(name) && !tracked.has(name)),
+  ];
+}
+
+/**
+ * The expected state: everything as in the snapshot, and files that a snapshot excludes as before the restore: ignored files, and
+ * the `.git` of repositories within the tree.
+ */
 export function expected(then: Sight, before: Sight): Picture {
-  const isLeft = (name: string): boolean => isCovered(name, [...then.ignored, ...then.repositories]);
+  const gitFolders = then.repositories.map((folder) => `${folder}/.git/`);
+  const isLeft = (name: string): boolean => isCovered(name, [...then.ignored, ...gitFolders]);
   return new Map([
     ...[...then.files].filter(([name]) => !isLeft(name)),
     ...[...before.files].filter(([name]) => isLeft(name)),
   ]);
-}
-
-/** A folder with tracked files that is also a repository: git does not see the repository, and neither do we. */
-export function withoutUnseen(files: Picture, { git }: Sight): Picture {
-  const tracked = git.index.split('\0').map((record) => record.slice(record.indexOf('\t') + 1));
-  return new Map(
-    [...files].filter(([name]) => {
-      const at = name.indexOf('/.git/');
-      return at === -1 || !tracked.some((other) => other.startsWith(name.slice(0, at + 1)));
-    }),
-  );
 }
 
 function isCovered(name: string, by: readonly string[]): boolean {

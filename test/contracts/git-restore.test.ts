@@ -137,6 +137,29 @@ describe('a restore', () => {
     expect(kept).toEqual(expect.arrayContaining(['a.txt/x.log', 'a.txt/inner/.git', 'a.txt/pipe']));
   });
 
+  test('leaves a repository and a pipe that existed, though the agent made git ignore their folders, or stop ignoring them', async () => {
+    const { rig, worktree } = await setup();
+    await using _ = rig;
+    for (const folder of ['inner', 'build/inner']) rig.git(TREE, 'init', '--quiet', folder);
+    for (const folder of ['inner', 'build']) {
+      expect(spawnSync('mkfifo', [join(rig.base, TREE, folder, 'pipe')]).status).toBe(0);
+    }
+    write(rig, 'inner/file', 'then');
+    write(rig, 'build/inner/file', 'then');
+    value(await worktree.snapshot('pre_run'));
+    write(rig, '.gitignore', 'inner\n');
+    write(rig, 'inner/file', 'now');
+    write(rig, 'inner/new', 'now');
+    write(rig, 'build/inner/file', 'now');
+    const { movedAside } = value(await worktree.restore(rig.restoreTo('pre_run', 'r1')));
+    expect(movedAside.toSorted()).toEqual(['inner/file', 'inner/new']);
+    const inTree = (path: string): string => join(rig.base, TREE, path);
+    expect(readFileSync(inTree('inner/file'), 'utf8')).toBe('then');
+    expect(readFileSync(inTree('build/inner/file'), 'utf8')).toBe('now');
+    const rest = ['inner/.git/HEAD', 'inner/pipe', 'build/inner/.git/HEAD', 'build/pipe'];
+    expect(rest.filter((path) => !existsSync(inTree(path)))).toEqual([]);
+  });
+
   test('keeps commits on the branch that HEAD was switched away from', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;

@@ -76,9 +76,19 @@ export class GitRig implements AsyncDisposable {
     return execFileSync('git', GIT_ARGS.concat(args), { ...this.#options(folder), encoding: 'latin1' });
   }
 
-  /** The same, but may fail. */
-  try(folder: string, ...args: readonly string[]): void {
-    spawnSync('git', GIT_ARGS.concat(args), this.#options(folder));
+  /** The same, but may fail. Returns its output. */
+  try(folder: string, ...args: readonly string[]): string {
+    return spawnSync('git', GIT_ARGS.concat(args), this.#options(folder)).stdout.toString('latin1');
+  }
+
+  /** Names with one character per byte that a rule of git ignores, tracked or not. */
+  ignoredAmong(folder: string, names: readonly string[]): ReadonlySet<string> {
+    const args = GIT_ARGS.concat('check-ignore', '--no-index', '--stdin', '-z');
+    const input = Buffer.from(names.map((name) => `${name}\0`).join(''), 'latin1');
+    const { status, stdout } = spawnSync('git', args, { ...this.#options(folder), stdio: 'pipe', input });
+    // 1: none of them.
+    if (status !== 0 && status !== 1) throw new Error(`git check-ignore failed with ${status}`);
+    return new Set(stdout.toString('latin1').split('\0').slice(0, -1));
   }
 
   #options(folder: string) {

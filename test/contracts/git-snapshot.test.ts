@@ -257,12 +257,30 @@ describe('the listing of an index', () => {
 });
 
 describe('submodules', () => {
-  test('are reported as a whole; an added one is moved aside, a moved one is not rolled back', async () => {
-    await using rig = await GitRig.setup();
+  function addSubmodule(rig: GitRig): void {
     rig.git('.', 'clone', '--quiet', '--bare', rig.user, 'library');
     rig.git('user', 'stash', '--quiet', '-u');
     rig.git('user', 'submodule', '--quiet', 'add', join(rig.base, 'library'), 'sub');
     rig.git('user', 'commit', '--quiet', '-m', 'sub');
+  }
+
+  test('that the agent has initialized are moved aside, and their empty folders stay', async () => {
+    await using rig = await GitRig.setup();
+    addSubmodule(rig);
+    const worktree = await rig.worktree();
+    const { tree } = value(await worktree.snapshot('pre_run'));
+    const then = see(rig, TREE);
+    rig.git(TREE, 'submodule', '--quiet', 'update', '--init');
+    const done = value(await worktree.restore(rig.restoreTo('pre_run', 'r1')));
+    expect(done.movedAside).toEqual(['sub']);
+    expect(see(rig, TREE)).toEqual(then);
+    expect(readdirSync(join(worktree.path, 'sub'))).toEqual([]);
+    expect(value(await worktree.snapshot('post')).tree).toBe(tree);
+  });
+
+  test('are reported as a whole; an added one is moved aside, a moved one is not rolled back', async () => {
+    await using rig = await GitRig.setup();
+    addSubmodule(rig);
     const worktree = await rig.worktree();
     rig.git(TREE, 'submodule', '--quiet', 'update', '--init');
     value(await worktree.snapshot('pre_run'));

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { ok } from '../../src/base/errors.ts';
-import { type Address, addressOf } from '../../src/ipc/address.ts';
+import { type Address, addressOf } from '../../src/ipc/run-endpoint.ts';
 import { proofChecks } from '../../src/ipc/decision-proof.ts';
 import { RunEndpoint } from '../../src/ipc/run-endpoint.ts';
 import { systemClock } from '../../src/sys/clock.ts';

@@ -4,8 +4,7 @@
 import { recordOf } from '../../src/app/conductor-run.ts';
 import { Bug } from '../../src/base/errors.ts';
 import type { ConductorContext } from '../../src/drivers/conductor/context.ts';
-import { gitDriver } from '../../src/drivers/conductor/git-driver.ts';
-import { inspectDriver } from '../../src/drivers/conductor/inspect-driver.ts';
+import { gitDriver, inspectDriver } from '../../src/drivers/conductor/drivers.ts';
 import { Engine, type RunSession } from '../../src/engine/loop.ts';
 import type { Clock, Driver, Drivers, Journal } from '../../src/engine/ports.ts';
 import { checkProgram } from '../../src/ir/check.ts';

@@ -1,6 +1,5 @@
 // The process that starts the programs of turns in quick succession.
 
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { Spawner } from '../../src/drivers/spawner.ts';
 import type { Effect } from '../../src/ir/effect.ts';
-import { appears, gone } from './driver-command-rig.ts';
+import { gone, spareOf } from './driver-command-rig.ts';
 import { driverContract } from './driver.ts';
 import { TurnRig } from './turn-rig.ts';
 
@@ -20,15 +19,6 @@ async function readySpawner(): Promise<Spawner> {
   spawner.launch();
   while (!spawner.ready) await setImmediate();
   return spawner;
-}
-
-/** The process that will become the next request. */
-async function spareOf({ pid }: Spawner): Promise<number> {
-  for (;;) {
-    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
-    const spare = Number(stdout.trim().split(/\s+/)[0]);
-    if (spare > 0) return spare;
-  }
 }
 
 describe('a program', () => {
@@ -89,7 +79,7 @@ describe('a program', () => {
   });
 });
 
-describe('a turn that the spawner has prepared', () => {
+describe('a turn that the spawner starts', () => {
   let spawner: Spawner;
   let rig: TurnRig;
   beforeEach(async () => {
@@ -98,46 +88,26 @@ describe('a turn that the spawner has prepared', () => {
   });
   afterEach(() => rig.close());
 
-  async function prepared(effect: Effect): Promise<number> {
-    const spare = await spareOf(spawner);
-    rig.driver.prepare?.(effect);
-    await appears(rig.turnFile(effect, 'stderr'), () => true);
-    return spare;
-  }
-
-  test('starts on request, in the prepared process', async () => {
+  test('is the spare process', async () => {
     const effect = rig.effect('succeeds');
-    const spare = await prepared(effect);
-    expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);
+    const spare = await spareOf(spawner);
     expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
     expect(readFileSync(rig.turnFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('does not start if the spawner dies, and is started without it', async () => {
+  test('is another process if the spare died before the request', async () => {
     const effect = rig.effect('succeeds');
-    const spare = await prepared(effect);
-    process.kill(spawner.pid, 'SIGKILL');
+    const spare = await spareOf(spawner);
+    process.kill(spare, 'SIGKILL');
     await gone(spare);
-    expect(rig.timesBegun(effect)).toBe(0);
     expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('may die before the request: another process becomes the program', async () => {
-    const effect = rig.effect('succeeds');
-    process.kill(await prepared(effect), 'SIGKILL');
-    expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
-    expect(rig.timesBegun(effect)).toBe(1);
-    const next = rig.effect('succeeds');
-    rig.driver.prepare?.(next);
-    expect(await rig.start(next)).toMatchObject({ kind: 'success' });
-  });
-
-  test('whose preparation fails is refused on request', async () => {
+  test('is refused if its prompt cannot be written', async () => {
     const effect = rig.effect('succeeds');
     mkdirSync(rig.turnFile(effect, 'prompt'), { recursive: true });
-    rig.driver.prepare?.(effect);
     expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
     expect(await rig.start(rig.effect('succeeds'))).toMatchObject({ kind: 'success' });
   });
@@ -145,7 +115,6 @@ describe('a turn that the spawner has prepared', () => {
   test('does not start if its session cannot be recorded', async () => {
     const effect = rig.effect('succeeds');
     mkdirSync(join(rig.runFolder, 'sessions.jsonl'), { recursive: true });
-    rig.driver.prepare?.(effect);
     expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
     expect(rig.timesBegun(effect)).toBe(0);
     expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);
@@ -153,22 +122,10 @@ describe('a turn that the spawner has prepared', () => {
 
   test('may be one of many in a row, each with its own prompt and session', async () => {
     for (const name of ['a', 'b', 'c', 'd']) {
-      const effect = rig.turn(`init; result "${name} $1"`, {
-        step: name,
-        session: { kind: 'resume', id: `of-${name}` },
-      });
-      rig.driver.prepare?.(effect);
-      rig.driver.prepare?.(rig.turn('result never', { step: `${name}-second` }));
+      const session = { kind: 'resume', id: `of-${name}` } as const;
+      const effect = rig.turn(`init; result "${name} $1"`, { step: name, session });
       expect(await rig.start(effect)).toMatchObject({ outputs: { result: `${name} resume` }, session: `of-${name}` });
     }
-  });
-
-  test('of an engine that died is started with the currently requested session', async () => {
-    const effect = rig.turn('init; result yes', { step: 'one', session: { kind: 'resume', id: 'then' } });
-    await prepared(effect);
-    rig.nextLife();
-    const now = { ...effect, session: { kind: 'resume', id: 'now' } } as const;
-    expect(await rig.start(now)).toMatchObject({ kind: 'success', session: 'now' });
   });
 });
 

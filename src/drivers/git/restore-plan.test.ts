@@ -76,10 +76,44 @@ describe('a restore', () => {
     expect(plan(question)).toEqual({ aside: ['added'], removals: [], writes: [] });
   });
 
+  test('moves a submodule aside that has a repository only now, and makes its empty folder again', () => {
+    const question = { now: entries('sub o 160000'), wanted: entries('sub o 160000'), repositoriesNow: ['sub'] };
+    expect(plan(question)).toEqual({ aside: ['sub'], removals: [], writes: ['sub'] });
+  });
+
   test('moves the repository out of a folder that was none before, tracked or not', () => {
     const question = { now: entries('new/a', 'old/b'), wanted: entries('old/b'), repositoriesNow: ['new', 'old'] };
     expect(plan(question).aside).toEqual(['new/.git', 'old/.git']);
     expect(plan({ ...question, repositoriesThen: ['old'] }).aside).toEqual(['new/.git']);
+  });
+
+  test('leaves repositories and pipes that existed in a folder that is ignored only now', () => {
+    const inside: Record<string, readonly string[]> = {
+      inner: ['.git/', 'file', 'new/'],
+      linked: ['.git', 'x.log'],
+      src: ['pipe', 'new'],
+    };
+    const question = {
+      ignoredNow: ['inner/', 'linked/', 'src/'],
+      wanted: entries('inner/file'),
+      repositoriesThen: ['inner', 'linked'],
+      specialThen: ['src/pipe'],
+      list: (folder: string) => inside[folder] ?? [],
+    };
+    expect(plan(question)).toEqual({
+      aside: ['inner/file', 'inner/new', 'linked/x.log', 'src/new'],
+      removals: [],
+      writes: ['inner/file'],
+    });
+  });
+
+  test('leaves repositories and pipes in a folder that was ignored as a whole, and is not ignored now', () => {
+    const question = {
+      ignoredThen: ['out/'],
+      repositoriesNow: ['out', 'out/deep', 'outer'],
+      specialNow: ['out/pipe', 'pipe'],
+    };
+    expect(plan(question).aside).toEqual(['outer/.git', 'pipe']);
   });
 
   test('leaves what is ignored if it is unknown what was', () => {

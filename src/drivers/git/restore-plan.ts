@@ -5,10 +5,11 @@
 //                 removed: the snapshot `undone-N` has it.
 // restore-plan/3  Anything that no commit can hold (ignored files, `.git` of repositories within the tree, files in folders whose
 //                 names git takes for its own) is moved aside, not deleted, if it is new or in the way of restore-plan/1. So
-//                 are pipes, sockets and devices.
+//                 are pipes, sockets and devices, and a submodule as a whole, if it had no repository before.
 // restore-plan/4  Other files that were ignored at the time of the snapshot stay, changed or not, and so does everything in
-//                 a folder that was ignored as a whole. So does `.git` of repositories that existed. If it is unknown what was
-//                 ignored, everything that is ignored now stays.
+//                 a folder that was ignored as a whole. So do `.git` of repositories, pipes, sockets and devices that
+//                 existed, even if their folder is ignored now. If it is unknown what was ignored, everything that is
+//                 ignored now stays.
 
 import { REPOSITORY } from './git.ts';
 import { type Entries, type Entry, isSame } from './walk.ts';
@@ -39,9 +40,13 @@ export interface RestorePlan {
 export function planRestore(question: RestoreQuestion): RestorePlan {
   const { now, wanted, ignoredNow, specialNow, list } = question;
   const submodules = question.repositoriesThen.filter((name) => wanted.get(name)?.mode === REPOSITORY);
-  const left = new NameSet([
-    ...(question.ignoredThen ?? ignoredNow),
-    ...submodules.flatMap((name) => [name, `${name}/`]),
+  const leftNames = [...(question.ignoredThen ?? ignoredNow), ...submodules.flatMap((name) => [name, `${name}/`])];
+  const left = new NameSet(leftNames);
+  // The walk lists neither repositories nor pipes in a folder that is ignored now, so they are found by their names.
+  const kept = new NameSet([
+    ...leftNames,
+    ...question.specialThen,
+    ...question.repositoriesThen.flatMap((name) => [`${name}/.git`, `${name}/.git/`]),
   ]);
   const content = new NameSet(wanted.keys());
   const aside: string[] = [];
@@ -50,21 +55,27 @@ export function planRestore(question: RestoreQuestion): RestorePlan {
   const sift = (entry: string): void => {
     const name = entry.replace(/\/$/, '');
     if (name === entry) {
-      if (!now.has(name) && (wanted.has(name) || !left.covers(name))) aside.push(name);
+      if (!now.has(name) && (wanted.has(name) || !kept.covers(name))) aside.push(name);
       return;
     }
-    const isLeft = left.covers(entry);
-    if (!content.isWithin(name) && (isLeft || !left.isWithin(name))) {
-      if (!isLeft) aside.push(name);
+    const isKept = kept.covers(entry);
+    if (!content.isWithin(name) && (isKept || !kept.isWithin(name))) {
+      if (!isKept) aside.push(name);
       return;
     }
     for (const child of list(name)) sift(`${entry}${child}`);
   };
   for (const entry of ignoredNow) sift(entry);
   const repositoriesThen = new Set(question.repositoriesThen);
-  for (const name of question.repositoriesNow) if (!repositoriesThen.has(name)) aside.push(`${name}/.git`);
+  for (const name of question.repositoriesNow) {
+    if (repositoriesThen.has(name) || left.covers(`${name}/.git`)) continue;
+    // The walk does not list the files of a submodule, so they go with its `.git`.
+    aside.push(now.get(name)?.mode === REPOSITORY ? name : `${name}/.git`);
+  }
   const specialThen = new Set(question.specialThen);
-  for (const name of specialNow) if (!specialThen.has(name) || wanted.has(name)) aside.push(name);
+  for (const name of specialNow) {
+    if (wanted.has(name) || !(specialThen.has(name) || left.covers(name))) aside.push(name);
+  }
 
   const removals: string[] = [];
   for (const [name, { mode }] of now) {
@@ -72,7 +83,8 @@ export function planRestore(question: RestoreQuestion): RestorePlan {
     if (mode === REPOSITORY) aside.push(name);
     else removals.push(name);
   }
-  const writes = [...wanted].flatMap(([name, entry]) => (isSame(now.get(name), entry) ? [] : [{ name, ...entry }]));
   const all = new Set(aside);
+  const isRight = (name: string, entry: Entry): boolean => isSame(now.get(name), entry) && !all.has(name);
+  const writes = [...wanted].flatMap(([name, entry]) => (isRight(name, entry) ? [] : [{ name, ...entry }]));
   return { aside: [...all].filter((name) => !foldersOf(name).some((folder) => all.has(folder))), removals, writes };
 }
