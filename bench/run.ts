@@ -26,6 +26,7 @@ import { resume } from './resume.ts';
 import { size } from './size.ts';
 import { startup } from './startup.ts';
 import { timeStepFiles } from './step-files.ts';
+import { testing } from './testing.ts';
 import { validate } from './validate.ts';
 import { wide } from './wide.ts';
 
@@ -44,6 +45,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   raymond,
   git,
   validate,
+  testing,
 ];
 
 const FILES_TRIED = 100;

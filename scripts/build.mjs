@@ -29,7 +29,7 @@ const ENTRIES = {
 
 /** Placeholder for the name of the build, which is known after bundling. */
 const BUILD_PLACE = '@@meow-build@@';
-/** Bundles that are loaded with their code cache (src/cli/load-bundle.ts). */
+/** Bundles that are loaded with their code cache (src/cli/main.ts). */
 const CACHED = ['cli', 'agent'];
 
 const root = fileURLToPath(new URL('..', import.meta.url));

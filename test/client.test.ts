@@ -65,25 +65,19 @@ test('a run whose session cannot be composed leaves nothing behind', async () =>
   await expect(store.read('wf-1')).rejects.toThrow('there is no run wf-1');
 });
 
-test('effects are prepared while their record is written, and started once it is durable', async () => {
+test('effects start once their record is durable', async () => {
   const { calls, services } = recordingServices((append) => append());
   await (await startRun(services, parseProgram(['a', 'b needs a', 'c needs a']), REQUEST)).ended;
-  expect(calls.slice(2, 7)).toEqual(['prepare b#1', 'prepare c#1', 'durable', 'start b#1', 'start c#1']);
+  expect(calls.slice(0, 5)).toEqual(['durable', 'start a#1', 'durable', 'start b#1', 'start c#1']);
 });
 
-test('nothing is prepared for the first record of a run', async () => {
-  const { calls, services } = recordingServices((append) => append());
-  await (await startRun(services, parseProgram(['a']), REQUEST)).ended;
-  expect(calls).toEqual(['durable', 'start a#1', 'durable']);
-});
-
-test('effects prepared for a record that cannot be written are not started', async () => {
+test('effects of a record that cannot be written do not start', async () => {
   let appends = 0;
   const full = (): Promise<void> => Promise.reject(new UsageError('the disk is full'));
   const { calls, services } = recordingServices((append) => (++appends === 1 ? append() : full()));
   const run = await startRun(services, parseProgram(['a', 'b needs a']), REQUEST);
   await expect(run.ended).rejects.toThrow('the disk is full');
-  expect(calls).toEqual(['durable', 'start a#1', 'prepare b#1']);
+  expect(calls).toEqual(['durable', 'start a#1']);
 });
 
 test('a run is opened when its first record is durable and nothing has started, and closed before it is released', async () => {
@@ -172,7 +166,6 @@ function recordingServices(through: (append: () => Promise<void>) => Promise<voi
     return { ...journal, append };
   };
   const command: Driver = {
-    prepare: ({ id }) => calls.push(`prepare ${id}`),
     start: ({ id }, answer) => {
       calls.push(`start ${id}`);
       queueMicrotask(() => answer(success()));

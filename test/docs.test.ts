@@ -5,9 +5,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
+import { AGENT_HELP } from '../src/cli/help.ts';
 import { readConfig } from '../src/languages/config.ts';
 import { compileMeow, type OtherFiles } from '../src/languages/meow/compile.ts';
 import { readSimScript } from '../src/sim/script.ts';
+import { readTestFile } from '../src/testing/test-file.ts';
 import { renderDiagnostic } from '../src/view/diagnostics.ts';
 import { plainPalette } from '../src/view/row.ts';
 
@@ -78,6 +80,10 @@ test.each(fences.filter(({ info }) => info === 'sim'))('$place is a script of si
   expect(readSimScript(text, place).diagnostics).toEqual([]);
 });
 
+test.each(fences.filter(({ info }) => info === 'test'))('$place is a test file', ({ place, text }) => {
+  expect(readTestFile(text, place).diagnostics).toEqual([]);
+});
+
 describe('the reference of the journal', () => {
   const reference = read('docs/journal.md');
 
@@ -93,13 +99,12 @@ describe('the reference of the journal', () => {
 
 test('the reference of the command line has every command and every flag', () => {
   const reference = read('docs/cli.md');
-  const source = read('src/cli/cli.ts') + read('src/cli/conversation-commands.ts');
-  const commands = [...source.matchAll(/\bcommand\(\s*(?:'[^']*'|[A-Z]+),\s*'([a-z-]+)/g)].map(
-    ({ 1: name = '' }) => name,
-  );
-  const flags = [...source.matchAll(/(?:option|later|Option)\(\s*'(?:-\w, )?(--[a-z-]+)/g)].map(
-    ({ 1: flag = '' }) => flag,
-  );
+  const source = read('src/cli/cli.ts');
+  const ofPeople = [...source.matchAll(/\bcommand\(\s*(?:'[^']*'|[A-Z]+),\s*'([a-z-]+)/g)];
+  const ofOthers = Object.values(AGENT_HELP).flatMap(({ options }) => Object.keys(options));
+  const commands = [...ofPeople.map(({ 1: name = '' }) => name), ...Object.keys(AGENT_HELP)];
+  const written = [...source.matchAll(/(?:option|limit|growth|Option)\(\s*'(?:-\w, )?(--[a-z-]+)/g)];
+  const flags = [...written.map(({ 1: flag = '' }) => flag), ...ofOthers.map((flag) => flag.replace(/ .*/, ''))];
   expect(commands.length).toBeGreaterThanOrEqual(24);
   expect(commands.filter((name) => !new RegExp(`^### \`meow ${name}\`$`, 'm').test(reference))).toEqual([]);
   const hidden = '--as-engine';
@@ -156,8 +161,8 @@ function kindsIn(path: string): readonly string[] {
 }
 
 function failureKinds(): readonly string[] {
-  const union = /export type FailureKind =([\s\S]*?);\n\n/.exec(read('src/ir/failure.ts'))?.[1] ?? '';
-  return [...union.matchAll(/\| '([a-z-]+)'/g)].map(({ 1: kind = '' }) => kind);
+  const table = /const ERROR_TYPES = \{([\s\S]*?)\n\}/.exec(read('src/ir/failure.ts'))?.[1] ?? '';
+  return [...table.matchAll(/^ {2}'?([a-z-]+)'?:/gm)].map(({ 1: kind = '' }) => kind);
 }
 
 function fencesOf(path: string): readonly Fence[] {

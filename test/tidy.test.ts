@@ -16,6 +16,7 @@ import {
   noFileIsDead,
   pureLayersArePure,
 } from './tidy/layers.ts';
+import { filesAreOpenedInOnePlace } from './tidy/openers.ts';
 import { ruleIdsAreUnique, wordsArePlain } from './tidy/plain-words.ts';
 import { readTree, type Rule } from './tidy/tree.ts';
 import {
@@ -76,7 +77,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/web/a.ts:1: web may not import kernel',
     'src/cli/a.ts:1: cli may not import engine',
     'src/view/a.ts:1: src may not import test/rig.ts',
-    'src/plumbing/a.ts:1: plumbing is no layer: there are base, ir, languages, kernel, engine, sys, drivers, stores, view, sim, ipc, app, cli, web, mcp',
+    'src/plumbing/a.ts:1: plumbing is no layer: there are base, ir, languages, kernel, engine, sys, drivers, stores, view, prove, sim, testing, ipc, app, cli, web, mcp',
   ],
   good: {
     'src/kernel/a.ts': "import { b } from '../ir/b.ts';\nimport { c } from './c.ts';\n// import '../engine/b.ts'",
@@ -279,6 +280,23 @@ rule('files hold one subject', filesHoldOneSubject, {
   bad: { 'src/ir/a.ts': 'a();\n'.repeat(601) },
   finds: ['src/ir/a.ts:600: has 601 lines: two subjects? If it is one, say so in the list LONG'],
   good: { 'src/ir/a.ts': 'a();\n'.repeat(600) },
+});
+
+rule('files are opened in one place', filesAreOpenedInOnePlace, {
+  bad: {
+    'src/drivers/a.ts': "import { existsSync, writeFileSync } from 'node:fs';",
+    'src/app/a.ts': "import {\n  open,\n  rm,\n} from 'node:fs/promises';",
+  },
+  finds: [
+    'src/drivers/a.ts:1: writeFileSync: open and replace files by src/sys/files.ts',
+    'src/app/a.ts:1: open: open and replace files by src/sys/files.ts',
+  ],
+  good: {
+    'src/drivers/a.ts':
+      "import { existsSync, type Stats } from 'node:fs';\nimport { openPrivate } from '../sys/files.ts';",
+    'src/drivers/a.test.ts': "import { writeFileSync } from 'node:fs';",
+    'src/sim/a.ts': "import { writeFileSync } from 'node:fs';",
+  },
 });
 
 rule('agents are known by their adapters', agentsAreKnownByTheirAdapters, {

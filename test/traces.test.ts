@@ -8,7 +8,7 @@
 //   ask GATE STEP [prompt=TEXT] [approver=NAME]…   expire GATE STEP   release STEP
 //   report STEP [name=value]…  event TYPE [ID]   receive STEP NUMBER
 //   time 30s             early TIMER (a deadline is reported now, whether it is due or not)
-//   stop [force]                   pause          resume [only-pending] [--usd=2] [++stepsMax=9]
+//   stop [force] [anew]                pause          resume [only-pending] [--usd=2] [++stepsMax=9]
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -165,7 +165,12 @@ function inputOf(verb: string, words: readonly string[]): Input {
     case 'receive':
       return { kind: 'event-received', step: words[0] ?? '', event: Number(words[1]), asking: null };
     case 'stop':
-      return { kind: 'stop-requested', by: 'ann', force: words.includes('force') };
+      return {
+        kind: 'stop-requested',
+        by: 'ann',
+        force: words.includes('force'),
+        ...(words.includes('anew') ? { replaces: true } : {}),
+      };
     case 'pause':
       return { kind: 'pause-requested', reason: 'asked to' };
     case 'resume':
@@ -253,6 +258,8 @@ function describeDecision(decision: Decision): string {
       ];
       return `frame-opened ${JSON.stringify(id)}${facts.join('')}`;
     }
+    case 'program-grown':
+      return `program-grown ${decision.part.path} at ${decision.part.entry}`;
     case 'steps-added':
       return `steps-added ${decision.steps.join(' ')}`;
     case 'step-started': {
@@ -345,6 +352,8 @@ function describeDecision(decision: Decision): string {
       return `frames-dropped ${decision.frames.join(' ')}`;
     case 'frame-failing':
       return `frame-failing ${JSON.stringify(decision.frame)}`;
+    case 'engine-replaced':
+      return decision.kind;
     case 'effect-ended':
       return `effect-ended ${decision.step} at ${decision.endedAt / 1000}s`;
     case 'step-grown':

@@ -2,22 +2,13 @@
 // copied; nothing is run.
 
 import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import { ABSENT, asUsageError, isErrno, tolerate } from '../sys/errors.ts';
+import { kindOf } from './sources.ts';
 
 export type Source =
   | { readonly kind: 'folder'; readonly path: string }
@@ -86,11 +77,6 @@ function git(url: string, args: readonly string[]): void {
     `git cannot fetch ${url}: ${said}`,
     'check the address, and that git may read it: git ls-remote',
   );
-}
-
-function kindOf(path: string): 'folder' | 'file' | null {
-  if (!existsSync(path)) return null;
-  return statSync(path).isDirectory() ? 'folder' : 'file';
 }
 
 /** A larger folder is not an adapter. */

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Adapters } from './adapters.ts';
+import { Adapters, claimPermissionNote } from './adapters.ts';
 
 let base: string;
 let places: { readonly cwd: string; readonly meow: string; readonly shared: string };
@@ -81,4 +81,21 @@ test('a name that is nearly right is guessed', () => {
 test('there is a default, and it can be used', () => {
   const adapters = new Adapters(places);
   expect(adapters.refusal(adapters.default())).toBeNull();
+});
+
+test('built-in adapters permit only the commands that report to the run, whatever the permissions', () => {
+  const permitted = new Adapters(places)
+    .all()
+    .flatMap(({ folder }) => [...readFileSync(join(folder, 'adapter.toml'), 'utf8').matchAll(/Bash\((.*?)\)/g)])
+    .map(([, rule = '']) => rule.replace(/ \*$/, ''));
+  const commands = ['await-approval', 'await-event', 'done', 'event', 'prime', 'session-id', 'step-status'];
+  expect([...new Set(permitted)].toSorted()).toEqual(commands.map((command) => `meow ${command}`));
+});
+
+test('a person is told once in each project what agents may do, and again if that cannot be recorded', () => {
+  const other = { ...places, meow: join(base, 'other/.meow') };
+  expect([places, places, other].map(claimPermissionNote)).toEqual([true, false, true]);
+  write('file', '');
+  const unusable = { ...places, shared: join(base, 'file') };
+  expect([unusable, unusable].map(claimPermissionNote)).toEqual([true, true]);
 });

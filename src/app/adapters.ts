@@ -1,6 +1,7 @@
 // The adapters of a project: its own in `.meow/adapters/`, those of the user in `~/.meow/adapters/`, and the built-in ones.
 // The first one of a name overrides the others. Each is read on demand, once.
 
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -8,15 +9,16 @@ import { err, ok, present, type Result, UsageError } from '../base/errors.ts';
 import { nearest } from '../base/names.ts';
 import { type Diagnostic, makeSource } from '../base/source.ts';
 import { READER_NAMES } from '../drivers/agent/readers/named.ts';
-import { type Adapter, type Channel, channelFor, type Permissions } from '../ir/adapter.ts';
-import { permitted } from '../ir/permissions.ts';
+import { type Adapter, type Channel, channelFor, type Permissions, permitted } from '../ir/adapter.ts';
 import type { Program } from '../ir/program.ts';
 import type { Text } from '../ir/text.ts';
+import { blocksOfTarget } from '../ir/transition.ts';
 import type { AdapterRefusal } from '../languages/adapter-catalog.ts';
 import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';
 import { createReport, listed } from '../languages/report.ts';
 import { readToml } from '../languages/toml.ts';
-import { ABSENT, tolerate } from '../sys/errors.ts';
+import { ABSENT, tolerate, UNUSABLE } from '../sys/errors.ts';
+import { makeFolder, writePrivate } from '../sys/files.ts';
 import { InvalidWorkflow } from './errors.ts';
 import type { Project } from './project.ts';
 import { packageFolder, readText, shownPath } from './sources.ts';
@@ -26,7 +28,6 @@ export const ADAPTER_FILE = 'adapter.toml';
 export type Origin = 'project' | 'user' | 'built in';
 
 export interface FoundAdapter extends CheckedAdapter {
-  /** The name of its folder. */
   readonly name: string;
   readonly origin: Origin;
   /** Absolute. */
@@ -63,7 +64,6 @@ export class Adapters {
     return found !== null && found.adapter !== null ? null : this.#refuse(name, found);
   }
 
-  /** The adapter of this name, valid or not. */
   find(name: string): FoundAdapter | null {
     const known = this.#read.get(name);
     if (known !== undefined) return known;
@@ -72,7 +72,6 @@ export class Adapters {
     return found;
   }
 
-  /** In the order of their names. */
   all(): readonly FoundAdapter[] {
     return this.#names().flatMap((name) => this.find(name) ?? []);
   }
@@ -117,9 +116,10 @@ export interface AgentChoices {
 
 /** Throws if a step starts an agent whose adapter cannot be used. An adapter named by a variable is checked later. */
 export function refuseAdapters(program: Program, adapters: Adapters, choices: AgentChoices): void {
-  for (const { id, adapter, channel } of agentSteps(program)) {
+  for (const step of agentSteps(program)) {
+    const { id, adapter } = step;
     if (typeof adapter !== 'string') continue;
-    const refusal = adapters.refusal(adapter) ?? refusedAsking(adapters.named(adapter), channel, choices);
+    const refusal = adapters.refusal(adapter) ?? refusedAsking(adapters.named(adapter), step, choices);
     if (refusal === null) continue;
     throw new InvalidWorkflow(`the step ${id} cannot start its agent: ${refusal.message}`, refusal.hint);
   }
@@ -132,29 +132,61 @@ export function startsRealAgents(program: Program, adapters: Adapters): boolean 
   );
 }
 
-type AgentStep = Readonly<{ id: string; adapter: Text; channel: Channel | null }>;
+/**
+ * Whether a person still has to be told what agents of this project may do: true once for each project. If that cannot be
+ * recorded, the person is told again.
+ */
+export function claimPermissionNote({ meow, shared }: AdapterPlaces): boolean {
+  const folder = join(shared, 'noted');
+  const path = join(folder, `permissions-${createHash('sha256').update(meow).digest('hex').slice(0, 16)}`);
+  if (existsSync(path)) return false;
+  tolerate(UNUSABLE, undefined, () => {
+    makeFolder(folder);
+    writePrivate(path, `${meow}\n`);
+  });
+  return true;
+}
+
+/** `isTurn`: states and opcodes have no other channel. */
+type AgentStep = Readonly<{ id: string; adapter: Text; channel: Channel | null; isTurn: boolean }>;
 
 function agentSteps({ blocks }: Program): readonly AgentStep[] {
-  return Object.values(blocks).flatMap(({ steps }) =>
+  const visitOf = visitsByBody(blocks);
+  return Object.values(blocks).flatMap(({ name, steps }) =>
     steps.flatMap(({ id, act }): readonly AgentStep[] => {
       if (act.kind !== 'effect') return [];
-      if (act.effect.kind === 'turn') return [{ id, adapter: act.effect.adapter, channel: 'headless' }];
-      return act.effect.kind === 'spawn' ? [{ id, adapter: act.effect.adapter, channel: act.effect.channel }] : [];
+      const { effect } = act;
+      if (effect.kind === 'spawn') return [{ id, adapter: effect.adapter, channel: effect.channel, isTurn: false }];
+      if (effect.kind !== 'turn') return [];
+      return [{ id: visitOf.get(name) ?? id, adapter: effect.adapter, channel: 'headless', isTurn: true }];
     }),
   );
 }
 
+/** The steps that authors wrote, by the block that performs them. */
+function visitsByBody(blocks: Program['blocks']): ReadonlyMap<string, string> {
+  const visits = Object.values(blocks).filter(({ naming }) => naming === 'visit-last');
+  const entries = visits.flatMap(({ steps }) =>
+    steps.flatMap(({ id, act }) =>
+      act.kind === 'block' ? blocksOfTarget(act.target).map((block) => [block, id] as const) : [],
+    ),
+  );
+  return new Map(entries);
+}
+
 function refusedAsking(
   adapter: Result<Adapter, string>,
-  wanted: Channel | null,
+  { channel: wanted, isTurn }: AgentStep,
   { channel: fallback, permissions }: AgentChoices,
 ): AdapterRefusal | null {
   const channel = adapter.ok ? channelFor(adapter.value, wanted, fallback) : adapter;
   if (!adapter.ok || !channel.ok) return null;
-  const allowed = permitted(adapter.value, channel.value, permissions);
-  return allowed.ok
-    ? null
-    : { message: allowed.error, hint: 'Choose --permissions all, or another adapter or channel.' };
+  const allowed = permitted(adapter.value, channel.value, permissions, isTurn ? [] : undefined);
+  if (allowed.ok) return null;
+  return {
+    message: allowed.error,
+    hint: `Choose --permissions all, or another adapter${isTurn ? '' : ' or channel'}.`,
+  };
 }
 
 export interface CheckedAdapter {

@@ -18,9 +18,8 @@ import type { DriverContext } from '../drivers/environment.ts';
 import { findProgram } from '../drivers/recording-shell.ts';
 import { unscriptedAnswer } from '../drivers/transition-reader.ts';
 import type { Driver } from '../engine/ports.ts';
-import type { Adapter, Channel } from '../ir/adapter.ts';
+import { type Adapter, type Channel, permitted } from '../ir/adapter.ts';
 import type { Effect } from '../ir/effect.ts';
-import { permitted } from '../ir/permissions.ts';
 import type { Program } from '../ir/program.ts';
 import type { Config } from '../languages/config.ts';
 import { isErrno, UNUSABLE } from '../sys/errors.ts';
@@ -92,13 +91,13 @@ export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
   );
   const forTurns = (name: string): Result<Adapter, string> => {
     const adapter = named(name);
-    return adapter.ok ? allowed(adapter.value, 'headless') : adapter;
+    return adapter.ok ? permitted(adapter.value, 'headless', run.permissions ?? null, []) : adapter;
   };
   const unscripted = (effect: Effect, prompt: string): string | null => {
-    const { lanes, steps } = request.run.state;
+    const { lanes, steps, program: grown } = request.run.state;
     const step = steps.get(effect.step);
     const visit = step === undefined ? undefined : lanes.get(effect.lane)?.visitsOf.get(step.definition);
-    return unscriptedAnswer(effect, { prompt, visit: visit ?? 1 }, program);
+    return unscriptedAnswer(effect, { prompt, visit: visit ?? 1 }, grown);
   };
   return {
     agents: agentDriver({ ...run, hosts }),

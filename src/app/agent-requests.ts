@@ -44,7 +44,6 @@ export function currentPrompt(context: RunContext, agent: string, signal?: Abort
   return askEngine(context, { type: 'get_prompt', workflow: context.workflow, agent }, signal);
 }
 
-/** The id of an agent's session. */
 export async function sessionIdOf(context: RunContext, agent: string): Promise<Answer> {
   return reached(context, await askEngine(context, { type: 'get_session_id', workflow: context.workflow, agent }));
 }
@@ -79,7 +78,6 @@ export async function awaitEvent(context: RunContext, { type, filter, timeout }:
 
 export interface Question {
   readonly gate: string;
-  /** The text that people are shown. */
   readonly prompt: string | null;
   /** As the caller wrote it; null waits without limit. */
   readonly timeout: string | null;
@@ -87,7 +85,6 @@ export interface Question {
   readonly approvers?: readonly string[];
 }
 
-/** Opens a gate for the step, and waits until it is decided. */
 export async function requestApproval(context: RunContext, question: Question, signal?: AbortSignal): Promise<Answer> {
   // The message outlives its timeout, so that an engine that starts later knows that the gate has expired.
   const { fields, options } = readTimeout(question.timeout, 'when-late');

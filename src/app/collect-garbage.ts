@@ -1,12 +1,24 @@
 // Removes what runs left in the repository (worktrees, branches, snapshots), unless work would be lost.
 
+import { dirname } from 'node:path';
+
 import { UsageError } from '../base/errors.ts';
-import { findRemains, type GcQuestion, type GcVerdict, planGc, removeRemains } from '../drivers/git/gc.ts';
+import {
+  findRemains,
+  findRuns,
+  type GcQuestion,
+  type GcVerdict,
+  judge,
+  type KnownRun,
+  removeRemains,
+} from '../drivers/git/gc.ts';
+import type { GitProblem } from '../drivers/git/git.ts';
 import { Repository } from '../drivers/git/repository.ts';
 import type { Store } from '../engine/ports.ts';
 import { orThrow } from './errors.ts';
 import { ownEnvironment, type Project } from './project.ts';
 import { hasRun, readRun, storeOf, unlessRefused } from './runs.ts';
+import { knownRun } from './workspace.ts';
 
 export type { GcVerdict } from '../drivers/git/gc.ts';
 
@@ -15,7 +27,6 @@ export interface GarbageRequest {
   readonly runs: readonly string[];
   /** Also if work is lost. */
   readonly force: boolean;
-  /** Only plan. */
   readonly dryRun: boolean;
 }
 
@@ -29,30 +40,42 @@ export async function collectGarbage(project: Project, request: GarbageRequest):
   // No run can have worked in it.
   if (!opened.ok && opened.error.kind === 'no-commits') return { verdicts: [], problems: [] };
   const repository = orThrow(opened);
-  const found = orThrow(await findRemains(repository));
-  const known = found.map(({ run }) => run);
-  requireRemains(request.runs, known);
-  const wanted = found.filter(({ run }) => request.runs.length === 0 || request.runs.includes(run));
+  const found = orThrow(await findRuns(repository));
+  requireRemains(request.runs, found);
+  const wanted = found.filter((run) => request.runs.length === 0 || request.runs.includes(run));
   const store = storeOf(project);
-  const standings = new Map(
-    await Promise.all(wanted.map(async ({ run }) => [run, await standingOf(store, run)] as const)),
-  );
-  const question: GcQuestion = { standing: (run) => standings.get(run) ?? 'unknown', isForced: () => request.force };
   const verdicts: GcVerdict[] = [];
   const problems: GarbageResult['problems'][number][] = [];
-  for (const verdict of planGc(wanted, question)) {
-    const { run } = verdict;
+  for (const run of wanted) {
+    const failed = ({ message, cure }: GitProblem): unknown => problems.push({ run, message, cure });
+    const known = await knownFrom(project, store, run);
+    const remains = await findRemains(repository, known);
+    if (!remains.ok) {
+      failed(remains.error);
+      continue;
+    }
+    const verdict = judge(remains.value, await questionOf(store, run, request));
     if (!verdict.isRemoved || request.dryRun) {
       verdicts.push(verdict);
       continue;
     }
     // Somebody may have resumed it meanwhile.
-    standings.set(run, await standingOf(store, run));
-    const removed = await removeRemains(repository, run, question);
+    const removed = await removeRemains(repository, known, await questionOf(store, run, request));
     if (removed.ok) verdicts.push(removed.value);
-    else problems.push({ run, message: removed.error.message, cure: removed.error.cure });
+    else failed(removed.error);
   }
   return { verdicts, problems };
+}
+
+async function questionOf(store: Store, run: string, { force }: GarbageRequest): Promise<GcQuestion> {
+  const standing = await standingOf(store, run);
+  return { standing: () => standing, isForced: () => force };
+}
+
+/** By its journal, if it has one that can be read. */
+async function knownFrom(project: Project, store: Store, run: string): Promise<KnownRun> {
+  const state = (await hasRun(store, run)) ? await unlessRefused(readRun(store, run), null) : null;
+  return knownRun(run, dirname(project.meow), state?.state ?? null);
 }
 
 function requireRemains(runs: readonly string[], known: readonly string[]): void {

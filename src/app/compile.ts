@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
-import { nearest } from '../base/names.ts';
+import { didYouMean, nearest } from '../base/names.ts';
 import type { AdapterCatalog } from '../languages/adapter-catalog.ts';
 import { checkWorkflow, composeWorkflow, detectLanguage, type Surroundings } from '../languages/compose.ts';
 import type { Config } from '../languages/config.ts';
@@ -13,6 +13,7 @@ import type { Compiled, Given, Language, Location, Validated } from '../language
 import { LANGUAGES } from '../languages/registry.ts';
 import { tolerate } from '../sys/errors.ts';
 import type { Adapters } from './adapters.ts';
+import { Archives } from './archives.ts';
 import type { Project } from './project.ts';
 import {
   hashOf,
@@ -48,15 +49,17 @@ export interface CompiledWorkflow extends Compiled {
 /** `given`: null if nothing will run, and everything that is required counts as given. */
 export function compileWorkflow(request: CompileRequest, given: Given | null): CompiledWorkflow {
   const sources = new Map<string, string>();
-  const around = surroundings(request);
+  const archives = new Archives();
+  const around = surroundings(request, archives);
   const reader = notingReader(around.reader, (path, text) => void sources.set(path, hashOf(text)));
   return withWorkflow(
     request,
-    (found) => ({
-      path: found.path,
-      sources,
-      ...composeWorkflow(found.language, found, { ...around, reader }, given),
-    }),
+    (found) => {
+      const compiled = composeWorkflow(found.language, found, { ...around, reader }, given);
+      for (const [path, hash] of archives.hashes()) sources.set(path, hash);
+      const program = compiled.program === null ? null : archives.attachTo(compiled.program);
+      return { path: found.path, sources, ...compiled, program };
+    },
     ({ path, diagnostic }) => ({ path, sources, program: null, fileVariables: [], diagnostics: [diagnostic] }),
   );
 }
@@ -86,7 +89,10 @@ function withWorkflow<T>(
   }
 }
 
-function surroundings({ project, config, adapters, adapter }: CompileRequest): Surroundings {
+export function surroundings(
+  { project, config, adapters, adapter }: Pick<CompileRequest, 'project' | 'config' | 'adapters' | 'adapter'>,
+  archives: Archives = new Archives(),
+): Surroundings {
   const catalog: AdapterCatalog = {
     forced: adapter,
     fallback: () => config.defaultAdapter ?? adapters.default(),
@@ -94,7 +100,7 @@ function surroundings({ project, config, adapters, adapter }: CompileRequest): S
     named: (name) => adapters.named(name),
     refusal: (name) => adapters.refusal(name),
   };
-  return { reader: projectReader(project), config, adapters: catalog };
+  return { reader: projectReader(project, archives), config, adapters: catalog };
 }
 
 export interface FoundWorkflow extends Location {
@@ -111,7 +117,6 @@ export function findWorkflow(project: Project, reference: string, language: stri
   return { file, ...located, language: found };
 }
 
-/** The file that a reference names. */
 function locate(project: Project, reference: string): Omit<Location, 'file'> {
   if (reference === '') {
     throw new UsageError('"" names no workflow', 'name a file, a folder or a workflow; this folder is named .');
@@ -157,10 +162,8 @@ function missingWorkflow(project: Project, name: string): UsageError {
   }
   const folders = searchedFolders(project);
   const known = folders.flatMap(namesIn).flatMap((file) => /^(.*?)(?:\.meow)?\.toml$/s.exec(file)?.[1] ?? []);
-  const guess = nearest(name, known);
-  const meant = guess === null ? '' : `did you mean ${guess}? `;
   const searched = folders.map((folder) => `${shownPath(project, folder)}/`).join(', ');
-  return new UsageError(`there is no workflow ${name}`, `${meant}Searched here, in ${searched}`);
+  return new UsageError(`there is no workflow ${name}`, `${didYouMean(name, known)}Searched here, in ${searched}`);
 }
 
 function languageNamed(name: string): Language {

@@ -4,14 +4,12 @@ import { resolve } from 'node:path';
 
 import { err, ok, present, type Result } from '../base/errors.ts';
 import type { ConductorContext, StepRecord } from '../drivers/conductor/context.ts';
-import { beforeVisit, gitDriver, placesOf } from '../drivers/conductor/git-driver.ts';
-import { inspectDriver } from '../drivers/conductor/inspect-driver.ts';
-import { workspaceFor } from '../drivers/conductor/workspace.ts';
+import { beforeVisit, gitDriver, inspectDriver, placesOf } from '../drivers/conductor/drivers.ts';
+import { startFacts, workspaceFor } from '../drivers/conductor/workspace.ts';
 import type { DriverContext } from '../drivers/environment.ts';
 import type { Driver } from '../engine/ports.ts';
-import { conductorOf, workplaceOf } from '../ir/conductor-facts.ts';
 import type { ConductedSpec } from '../ir/conductor.ts';
-import type { Program } from '../ir/program.ts';
+import { conductorOf, type Program, workplaceOf } from '../ir/program.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
 import { visitsOf, type VisitView } from '../view/visits.ts';
@@ -44,8 +42,8 @@ export function conductorRun({ surroundings, program, config, run }: ConductorRu
   const step = (id: string): StepRecord | null => recordOf(run.state.steps.get(id));
   const start = () => {
     for (const { id } of history()) {
-      const { start: snapshot, excludes } = beforeVisit({ step, run: surroundings }, id) ?? {};
-      if (snapshot !== undefined && excludes !== undefined) return { snapshot, excludes };
+      const facts = startFacts(beforeVisit({ step, run: surroundings }, id));
+      if (facts !== null) return facts;
     }
     return null;
   };
@@ -88,7 +86,6 @@ function conductorPlaces(surroundings: DriverContext, program: Program): Conduct
   return { workflowId, project, runs, runDir: resolve(project, runDirName), runDirName, kind, base };
 }
 
-/** Environment of the turns and commands of a Conductor run. */
 export function conductorEnvironment(surroundings: DriverContext, program: Program): Readonly<Record<string, string>> {
   const inherited = Object.entries(surroundings.environment).filter(([name]) => !OF_A_REPOSITORY.test(name));
   return { ...Object.fromEntries(inherited), MEOW_RUN_DIR: conductorPlaces(surroundings, program).runDir };

@@ -9,7 +9,6 @@ import { dirname } from 'node:path';
 import { UsageError } from '../base/errors.ts';
 import type { JsonMap } from '../base/json.ts';
 import type { Store } from '../engine/ports.ts';
-import { makePrivateFolder } from '../ipc/address.ts';
 import {
   approverProblem,
   askingProblem,
@@ -19,16 +18,16 @@ import {
   verbOf,
 } from '../ipc/authorize-decision.ts';
 import { ask, leaveMessage, newMessageId } from '../ipc/client.ts';
-import { proofChecks, proveWithKey } from '../ipc/decision-proof.ts';
+import { proofChecks, proveWithKey, signText } from '../ipc/decision-proof.ts';
 import { pendingMessages } from '../ipc/inbox.ts';
 import { answerToSecondDecision } from '../ipc/message-handler.ts';
 import type { Answer } from '../ipc/protocol.ts';
-import { signText } from '../ipc/ssh-signature.ts';
 import { AGENT_PREFIX } from '../ir/approvers.ts';
 import { agentNamesOf } from '../kernel/agents.ts';
 import { objectors } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
 import type { Config } from '../languages/config.ts';
+import { makePrivateFolder } from '../sys/files.ts';
 import { markersAround } from '../sys/process.ts';
 import { openGates } from '../view/status.ts';
 import type { FollowedRun } from './follow.ts';
@@ -68,7 +67,6 @@ export async function decideGate(
   return send(store, run, decision, options.config);
 }
 
-/** A decision that may be sent. */
 interface ReadyDecision {
   readonly gate: string;
   readonly asking: number;
@@ -119,13 +117,10 @@ function prove(run: ReadRun, gate: string, verdict: GateVerdict, sign: string | 
   const time = new Date().toISOString();
   const text = provenText(run, { gate, asking, verdict, time });
   const message = { ...messageOf(run.id, gate, verdict), by };
-  if (sign === undefined) {
-    const proof = { asking, time, hmac: proveWithKey(process.env, text) };
-    return { gate, asking, verdict: { ...verdict, proof: { kind: 'key', time } }, message: { ...message, proof } };
-  }
-  const signature = signText(text, sign);
-  const proven = { ...verdict, proof: { kind: 'signature', time, signature } } as const;
-  return { gate, asking, verdict: proven, message: { ...message, proof: { asking, time, signature } } };
+  const made = sign === undefined ? { hmac: proveWithKey(process.env, text) } : { signature: signText(text, sign) };
+  const proof = 'hmac' in made ? ({ kind: 'key', time } as const) : ({ kind: 'signature', time, ...made } as const);
+  const proven = { ...message, proof: { asking, time, ...made } };
+  return { gate, asking, verdict: { ...verdict, proof }, message: proven };
 }
 
 async function send(
@@ -172,15 +167,11 @@ async function leaveDecision(
   if (!leaveMessage(address, message)) {
     throw new UsageError(`the inbox of run ${id} cannot be written: ${address.inbox}`);
   }
-  const open = openIn(run);
+  const open = openGates(state).map((each) => each.id);
   const others = open.length > 0 ? `, open now: ${open.join(', ')}` : '';
   const notOpen = open.includes(gate) ? '' : `; ${gate} is not open yet${others}`;
   const effect = `${verbOf(verdict)}; run ${id} has no engine, so this takes effect when you run: meow resume ${id}`;
   return { kind: 'ack', success: true, note: `${effect}${notOpen}` };
-}
-
-function openIn({ state }: ReadRun): readonly string[] {
-  return openGates(state).map((gate) => gate.id);
 }
 
 /** A decision that is already in the inbox. One that the engine will refuse does not count. */

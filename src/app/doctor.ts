@@ -10,8 +10,8 @@ import type { Store } from '../engine/ports.ts';
 import type { Adapter, RequiredProgram } from '../ir/adapter.ts';
 import { isSystemError, tolerate } from '../sys/errors.ts';
 import type { FoundAdapter } from './adapters.ts';
-import { runsWithProcesses } from './agent-liveness.ts';
 import type { Project } from './project.ts';
+import { runsWithProcesses } from './run-agents.ts';
 import { hasRun, readRun, storeOf, unlessRefused } from './runs.ts';
 import { shownPath } from './sources.ts';
 
@@ -57,8 +57,8 @@ export async function checkMachine(project: Project, patienceMs: number): Promis
     checkNode(process.versions.node),
     checkShell(),
     checkFolder(project),
-    await checkTmux(patienceMs),
-    await checkGit(patienceMs),
+    await checkTool('tmux', 'tmux -V', `agents in terminals need tmux ${TMUX_MIN} or newer`, TMUX_MIN, patienceMs),
+    await checkTool('git', 'git --version', 'worktrees and meow adapter install need it', '0', patienceMs),
     checkProgram('flock', 'locks are held without it, by files that name their holder', 'install util-linux'),
     checkProgram('perl', 'many commands at once start slower without it', 'install perl'),
     checkWatches(project),
@@ -66,7 +66,6 @@ export async function checkMachine(project: Project, patienceMs: number): Promis
   ];
 }
 
-/** Processes of runs that have no engine. */
 async function checkOrphans(store: Store): Promise<readonly Check[]> {
   const found: Check[] = [];
   for (const id of runsWithProcesses()) {
@@ -109,23 +108,20 @@ function checkFolder(project: Project): Check {
   }
 }
 
-async function checkTmux(patienceMs: number): Promise<Check> {
-  const without = `agents in terminals need tmux ${TMUX_MIN} or newer`;
-  if (find('tmux') === null) return missing('tmux', `not on PATH: ${without}`, 'install tmux');
-  const trial = await tryCommand('tmux -V', process.env, patienceMs);
-  const version = trial.kind === 'ended' ? (/(\d+\.\d+\S*)/.exec(trial.output)?.[1] ?? null) : null;
-  if (version === null) return warning('tmux', 'its version is unknown', `see what it says: tmux -V`);
-  if (compareVersions(version, TMUX_MIN) >= 0) return ok('tmux', version);
-  return missing('tmux', `${version} is too old: ${without}`, `install tmux ${TMUX_MIN} or newer`);
-}
-
-async function checkGit(patienceMs: number): Promise<Check> {
-  const without = 'worktrees and meow adapter install need it';
-  if (find('git') === null) return missing('git', `not on PATH: ${without}`, 'install git');
-  const trial = await tryCommand('git --version', process.env, patienceMs);
-  const version = trial.kind === 'ended' ? (/\d+(?:\.\d+)+/.exec(trial.output)?.[0] ?? null) : null;
-  if (version === null) return warning('git', 'its version is unknown', 'see what it says: git --version');
-  return ok('git', version);
+/** `min`: the oldest version that works. */
+async function checkTool(
+  name: string,
+  command: string,
+  without: string,
+  min: string,
+  patienceMs: number,
+): Promise<Check> {
+  if (find(name) === null) return missing(name, `not on PATH: ${without}`, `install ${name}`);
+  const trial = await tryCommand(command, process.env, patienceMs);
+  const version = trial.kind === 'ended' ? (/\d+\.\d+\S*/.exec(trial.output)?.[0] ?? null) : null;
+  if (version === null) return warning(name, 'its version is unknown', `see what it says: ${command}`);
+  if (compareVersions(version, min) >= 0) return ok(name, version);
+  return missing(name, `${version} is too old: ${without}`, `install ${name} ${min} or newer`);
 }
 
 function checkProgram(name: string, without: string, cure: string): Check {
@@ -220,7 +216,6 @@ type Trial =
   | { readonly kind: 'late' }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Limit of its output. */
 const OUTPUT_MAX = 10_000;
 
 export function tryCommand(command: string, env: NodeJS.ProcessEnv, timeoutMs: number): Promise<Trial> {

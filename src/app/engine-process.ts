@@ -2,12 +2,12 @@
 // output to ID/engine.log, and reports once to the process that started it whether it holds the run.
 
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
+import { openPrivate, readFileEnd } from '../sys/files.ts';
 
-/** The engine's report, sent between processes. */
 export type EngineReport =
   | { readonly kind: 'held' }
   | { readonly kind: 'refused'; readonly message: string; readonly hint: string | null };
@@ -20,7 +20,7 @@ export async function startEngine(
   args: readonly string[],
 ): Promise<number> {
   const log = join(runFolder, 'engine.log');
-  const out = openSync(log, 'a', 0o600);
+  const out = openPrivate(log);
   const { MEOW_RUN: _, ...environment } = process.env;
   // The state file identifies the run in any project.
   const order = ['run', '--workflow', `${runFolder}.yaml`, '--as-engine'];
@@ -55,6 +55,6 @@ export function reportToStarter(report: EngineReport): void {
 }
 
 function lastLines(path: string): string {
-  const text = readFileSync(path, 'utf8').trimEnd();
+  const text = readFileEnd(path, 4_096).trimEnd();
   return text === '' ? '' : `\n${text.split('\n').slice(-5).join('\n').replaceAll(/^/gm, '  | ')}`;
 }

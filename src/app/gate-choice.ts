@@ -14,7 +14,12 @@ export async function chooseGate(store: Store, id: string, wanted: string | unde
   if (wanted === undefined) {
     const [only] = open;
     if (only !== undefined && open.length === 1) return only;
-    if (only === undefined) throw new UsageError(`run ${id} has no open gate`, `name one: meow approve ${id} GATE`);
+    if (only === undefined && (state.end === 'done' || state.end === 'failed') && state.phase === 'ended')
+      throw new UsageError(`run ${id} has ended: it is ${state.end}`, `meow status ${id} shows it`);
+    if (only === undefined && state.phase === 'ended')
+      throw new UsageError(`run ${id} is ${state.end}, and no gate is open`, `resume it: meow resume ${id}`);
+    if (only === undefined)
+      throw new UsageError(`run ${id} has no open gate yet`, `decide in advance: meow approve ${id} GATE`);
     throw new UsageError(`run ${id} has ${open.length} open gates`, `say which: ${open.join(', ')}`);
   }
   if (open.includes(wanted) || state.gates.has(wanted)) return wanted;

@@ -11,22 +11,22 @@ import { type Diagnostic, hasErrors } from '../base/source.ts';
 import { formatMoment } from '../base/time.ts';
 import { SIM_SCRIPT } from '../drivers/agent/sim-host.ts';
 import { Repository } from '../drivers/git/repository.ts';
-import { conductorOf, withWorkplace } from '../ir/conductor-facts.ts';
 import { coerce, typeError, type ValueType } from '../ir/output.ts';
 import { type Permissions, PERMISSIONS } from '../ir/adapter.ts';
-import { type Allowance, type Program, type RunRequest, UNLIMITED } from '../ir/program.ts';
+import { type Allowance, conductorOf, type Program, type RunRequest, UNLIMITED, withWorkplace } from '../ir/program.ts';
 import { fillValue, type Lookup } from '../ir/text.ts';
 import { valueAt } from '../kernel/scope.ts';
 import { checkRunId } from '../stores/errors.ts';
 import { tolerate } from '../sys/errors.ts';
 import type { Adapters } from './adapters.ts';
 import { compileWorkflow } from './compile.ts';
+import { FORCED_ADAPTER } from './enter-workflow.ts';
 import { orThrow } from './errors.ts';
 import { ownEnvironment, type Project } from './project.ts';
-import { attachSources, readText, type Settings } from './sources.ts';
+import { attachSources, hashOf, readText, type Settings } from './sources.ts';
 
 export { createRun } from '../engine/client.ts';
-export { refuseAdapters, startsRealAgents } from './adapters.ts';
+export { claimPermissionNote, refuseAdapters, startsRealAgents } from './adapters.ts';
 export type { Allowance } from '../ir/program.ts';
 
 /** As it was written on the command line. */
@@ -77,7 +77,10 @@ export async function prepareRun(
   if (compiled.program === null || hasErrors(diagnostics)) return { diagnostics, ready: null };
   // Stored with the run, so that simulated agents do the same after a resume.
   const attached = script.text === null ? {} : { [SIM_SCRIPT]: script.text };
-  const attachments = { ...compiled.program.attachments, ...attachSources(compiled.sources), ...attached };
+  const sources = new Map(compiled.sources);
+  if (script.text !== null) sources.set(script.path, hashOf(script.text));
+  const forced = adapter === null ? {} : { [FORCED_ADAPTER]: adapter };
+  const attachments = { ...compiled.program.attachments, ...attachSources(sources), ...attached, ...forced };
   const program = await placed({ ...compiled.program, attachments }, project.cwd, flags);
   const id = flags.id ?? `wf-${randomLetters(8)}`;
   const at = Date.now();
@@ -104,23 +107,31 @@ function readPermissions(text: string): Permissions {
   throw new UsageError(`--permissions cannot be ${JSON.stringify(text)}`, `choose one of ${PERMISSIONS.join(', ')}`);
 }
 
-const DEFAULT_ALLOWANCE: Allowance = { ...UNLIMITED, transitions: 1_000, agents: Math.max(4, availableParallelism()) };
+export const DEFAULT_ALLOWANCE: Allowance = {
+  ...UNLIMITED,
+  transitions: 1_000,
+  agents: Math.max(4, availableParallelism()),
+};
 
 /** The script of simulated agents, next to the workflow: `deploy.sim.toml` for `deploy.meow.toml`. */
-async function readSimulation(
+export async function readSimulation(
   workflow: string,
   cwd: string,
-): Promise<{ readonly text: string | null; readonly diagnostics: readonly Diagnostic[] }> {
-  const name = `${basename(workflow).replace(/(?:\.meow\.toml|\.toml|\.ya?ml|\.md|\.sh)$/, '')}.sim.toml`;
+): Promise<{ readonly path: string; readonly text: string | null; readonly diagnostics: readonly Diagnostic[] }> {
+  const name = `${basename(workflow).replace(/(?:\.meow\.toml|\.toml|\.ya?ml|\.md|\.sh|\.zip)$/, '')}.sim.toml`;
   const path = join(dirname(workflow), name);
   const text = tolerate(['ENOENT'], null, () => readFileSync(path, 'utf8'));
-  if (text === null) return { text, diagnostics: [] };
+  if (text === null) return { path, text, diagnostics: [] };
   const { readSimScript } = await import('../sim/script.ts');
-  return { text, diagnostics: readSimScript(text, relative(cwd, path)).diagnostics };
+  return { path, text, diagnostics: readSimScript(text, relative(cwd, path)).diagnostics };
 }
 
 /** With the commit that a Conductor run starts from. Refuses a repository that the run cannot work in. */
-async function placed(program: Program, cwd: string, flags: RunFlags): Promise<Program> {
+export async function placed(
+  program: Program,
+  cwd: string,
+  flags: Pick<RunFlags, 'inPlace' | 'var' | 'varJson' | 'dryRun'>,
+): Promise<Program> {
   const inPlace = flags.inPlace === true;
   const conductor = conductorOf(program);
   if (conductor === null) {
@@ -184,7 +195,6 @@ function* pairsOf(flag: string, texts: readonly string[] = [], problems: string[
 export interface RunToBe {
   readonly id: string;
   readonly at: number;
-  /** The working directory of the run. */
   readonly cwd: string;
   /** Variables whose value is the path of a file; they get the text of the file. */
   readonly fileVariables: readonly string[];

@@ -16,14 +16,14 @@ export interface Project {
   /** The `.meow` folder; it may not exist yet. */
   readonly meow: string;
   readonly exists: boolean;
-  /** Where runs are stored. */
   readonly runs: string;
   /** What all projects share: `~/.meow`. */
   readonly shared: string;
 }
 
-export function findProject(): Project {
-  const cwd = tolerate(['ENOENT'], null, () => process.cwd());
+/** `folder`: absolute; by default the working directory. */
+export function findProject(folder?: string): Project {
+  const cwd = folder ?? tolerate(['ENOENT'], null, () => process.cwd());
   if (cwd === null) throw new UsageError('the working directory has been deleted', 'change to another folder: cd ~');
   const home = homedir();
   const shared = join(home, '.meow');
@@ -60,7 +60,6 @@ function isOurs(path: string): boolean {
   return process.getuid === undefined || statSync(path).uid === process.getuid();
 }
 
-/** The environment that meow was called in. */
 export function ownEnvironment(): Readonly<Record<string, string>> {
   const entries = Object.entries(process.env);
   return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));

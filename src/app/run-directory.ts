@@ -8,13 +8,13 @@
 //                      gates; the steps that perform the visit write the rest, before the journal records it
 //   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
 
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
-import { copyNew, makeFolderWithin, removeAt } from '../drivers/conductor/artifacts.ts';
+import { copyNew, removeAt } from '../drivers/conductor/artifacts.ts';
 import { hideFromGit, type WorkspaceRequest, worktreePath } from '../drivers/conductor/workspace.ts';
 import { branchOf } from '../drivers/git/repository.ts';
 import type { Program } from '../ir/program.ts';
@@ -22,9 +22,18 @@ import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import { asUsageError, isErrno, UNUSABLE } from '../sys/errors.ts';
-import { readJsonFile, replacePrivate, stateFile, type StateFile, writePrivate } from '../sys/files.ts';
+import {
+  makeFolderBelow,
+  openPrivate,
+  ownFolder,
+  readJsonFile,
+  replacePrivate,
+  stateFile,
+  type StateFile,
+  writePrivate,
+} from '../sys/files.ts';
 import { gateArtifact, RunEvents } from '../view/run-events.ts';
-import { openGates, runError, runStatus } from '../view/status.ts';
+import { moment, openGates, runError, runStatus } from '../view/status.ts';
 import { outcomeOf, visitKind, visitsOf, type VisitView } from '../view/visits.ts';
 
 /** Where a Conductor run works. All paths are absolute. */
@@ -32,7 +41,6 @@ export interface ConductorPlaces {
   readonly workflowId: string;
   /** The folder that contains `.meow`. */
   readonly project: string;
-  /** Where all runs are stored. */
   readonly runs: string;
   /** The run directory, and its path in the project. */
   readonly runDir: string;
@@ -58,6 +66,7 @@ export class RunDirectory {
   readonly #events: RunEvents;
   readonly #status: StateFile;
   #file: number | null = null;
+  #disown = (): void => {};
   /** Counted incrementally: a run may have many. */
   #visits = 0;
   #latest: string | null = null;
@@ -77,14 +86,17 @@ export class RunDirectory {
     const { runDir: path, runs, runId } = this.#options;
     try {
       mkdirSync(dirname(path), { recursive: true });
+      // Of a run that has begun, it is ours: a link in its place is not.
+      if (before.length > 0) makeFolderBelow(path, path);
       if (!this.#isOurs()) this.#make(before[0]?.at ?? Date.now(), before.length > 0);
       hideFromGit(path, '*\n');
       // Workflows may be stored next to runs.
       hideFromGit(runs, '/.gitignore\n/*/\n/*.yaml\n/*.yaml.*\n');
       hideFromGit(join(runs, '..', 'worktrees'), '*\n');
-      mkdirSync(join(path, 'artifacts'), { recursive: true });
+      this.#disown = ownFolder(path);
+      makeFolderBelow(path, join(path, 'artifacts'));
       removeAt(join(path, 'events.ndjson'));
-      this.#file = openSync(join(path, 'events.ndjson'), 'w', 0o600);
+      this.#file = openPrivate(join(path, 'events.ndjson'));
       this.#tell(before);
       this.#isBehind = before.length > 0;
     } catch (error) {
@@ -117,12 +129,10 @@ export class RunDirectory {
     await this.#writeStatus(state);
     closeSync(this.#file);
     this.#file = null;
+    this.#disown();
   }
 
-  /**
-   * Creates the directory with its metadata in one step, and never replaces another. One whose metadata was lost in a power
-   * failure belongs to the run that is resumed.
-   */
+  /** In one step; never replaces another. One that lost its metadata in a power failure belongs to the resumed run. */
   #make(startedAt: number, isResumed: boolean): void {
     const { runDir: path, runId, mark, program, workflowId, base, kind, project } = this.#options;
     const worktree = kind === 'worktree' ? worktreePath(project, runId) : project;
@@ -188,14 +198,13 @@ export class RunDirectory {
       step_id: visit.step,
       opcode: step.definition.executor.toUpperCase(),
       attempt: visit.visit,
-      started_at: momentOf(visit.startedAt),
-      ended_at: momentOf(visit.endedAt),
+      started_at: moment(visit.startedAt),
+      ended_at: moment(visit.endedAt),
       outcome: visit.outcome,
       artifacts,
     });
   }
 
-  /** The request and verdict of a gate, as artifacts. */
   #writeGate(visit: VisitView, step: StepState, state: RunState): readonly JsonMap[] {
     const gate = openGates(state).find(({ step: asker }) => asker === step.id);
     const spec = step.definition.act.kind === 'effect' ? step.definition.act.effect : null;
@@ -210,12 +219,12 @@ export class RunDirectory {
       gate: visit.step,
       reason: gate?.prompt ?? (spec?.kind === 'gate' && typeof spec.prompt === 'string' ? spec.prompt : null),
       approvers: spec?.kind === 'gate' ? [...(spec.approvers ?? [])] : [],
-      requested_at: momentOf(visit.startedAt),
+      requested_at: moment(visit.startedAt),
       required_decision: 'approve or reject',
     });
     if (visit.outcome !== null && visit.outcome !== 'completed') {
       const { decided_by = null, notes = null } = visit.outputs;
-      write('gate_outcome', { outcome: visit.outcome, decided_by, notes, decided_at: momentOf(visit.endedAt) });
+      write('gate_outcome', { outcome: visit.outcome, decided_by, notes, decided_at: moment(visit.endedAt) });
     }
     return artifacts;
   }
@@ -225,12 +234,12 @@ export class RunDirectory {
     this.#put(path, (place) => writePrivate(place, `${JSON.stringify(content, null, 2)}\n`));
   }
 
-  /** Agents may write here, so links that they left are never followed (artifacts.ts). */
+  /** Agents may write here, so links that they left are never followed (sys/files.ts). */
   #put(name: string, write: (place: string) => void): void {
     const { runDir } = this.#options;
     const place = join(runDir, name);
     try {
-      makeFolderWithin(runDir, dirname(place));
+      makeFolderBelow(runDir, dirname(place));
       removeAt(place);
       write(place);
     } catch (error) {
@@ -257,8 +266,8 @@ export class RunDirectory {
       visits: this.#visits,
       open_gates: openGates(state).map(({ id }) => id),
       error: runError(state)?.message ?? null,
-      started_at: momentOf(state.startedAt),
-      ended_at: momentOf(state.endedAt),
+      started_at: moment(state.startedAt),
+      ended_at: moment(state.endedAt),
     };
   }
 }
@@ -339,8 +348,4 @@ function finalState(state: RunState, visits: readonly VisitView[]): string {
     ...visits.map(({ id, outcome }) => `  ${id} ${outcome ?? '-'}`),
   ];
   return `${lines.join('\n')}\n`;
-}
-
-function momentOf(at: number | null): string | null {
-  return at === null ? null : formatMoment(at);
 }

@@ -1,6 +1,7 @@
 // The drivers of one run, by the kind of effect. Each is made when the first effect of its kind is asked for; those of
 // agents are also loaded then, so a run of shell steps never touches them.
 
+import { once } from '../base/once.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import { socketPaths } from '../drivers/agent/tmux/setting.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
@@ -9,12 +10,12 @@ import { readDriver } from '../drivers/read-driver.ts';
 import { steered, type TransitionContext } from '../drivers/transition-reader.ts';
 import type { Driver, Drivers } from '../engine/ports.ts';
 import { syncing } from '../drivers/sync-disk.ts';
-import { conductorOf } from '../ir/conductor-facts.ts';
 import type { EffectSpec } from '../ir/effect.ts';
-import type { Block, Program } from '../ir/program.ts';
+import { type Block, conductorOf, type Program } from '../ir/program.ts';
 import type { Text } from '../ir/text.ts';
 import { crash } from '../sys/errors.ts';
 import type { AgentDriversRequest, RunSurroundings } from './agent-drivers.ts';
+import { workflowLoader } from './enter-workflow.ts';
 import { conductorEnvironment, conductorRun, type ConductorRun, type ConductorRunRequest } from './conductor-run.ts';
 
 export interface RunDriversOptions extends AgentDriversRequest, ConductorRunRequest {
@@ -45,12 +46,22 @@ export function runDrivers(options: RunDriversOptions): RunDrivers {
     return loaded;
   });
   const conductor = once(() => conductorRun(options));
+  const enterWorkflow = once(() => workflowLoader(options));
   const isConducted = conductorOf(program) !== null;
   const ofTurns = isConducted ? conductorEnvironment(surroundings, program) : surroundings.environment;
   const { TMUX: _, ...outsideTmux } = ofTurns;
   const isShared = config.tmux === 'shared' || !startsAgents(program);
   const environment = isShared ? ofTurns : { ...outsideTmux, TMUX_TMPDIR: socketPaths(surroundings).folder };
-  const place: TransitionContext = { program, files, cwd, within };
+  const place: TransitionContext = {
+    // It grows while the run enters workflows by computed paths.
+    get program() {
+      return options.run.state.program;
+    },
+    enter: (machine, path) => enterWorkflow()(machine, path),
+    files,
+    cwd,
+    within,
+  };
   const isMachine = Object.keys(program.machines).length > 0;
   const steering = (driver: Driver): Driver => {
     const read = isMachine ? steered(driver, place) : driver;
@@ -60,7 +71,7 @@ export function runDrivers(options: RunDriversOptions): RunDrivers {
   const known = isNew ? entryCommands(program) : 0;
   const command = once(() => {
     const settings = { ...surroundings, environment, shell: config.shell, known };
-    if (!limitsCommands(program)) return steering(commandDriver(settings));
+    if (!isMachine && !limitsCommands(program)) return steering(commandDriver(settings));
     return steering(
       lazyDriver(async () => (await import('../drivers/command/limited-commands.ts')).limitedCommands(settings)),
     );
@@ -109,22 +120,13 @@ function lazyDriver(load: () => Promise<Driver>): Driver {
   return {
     start: (effect, answer, note) => pass((to) => to.start(effect, answer, note)),
     find: (effect, answer, note) => pass((to) => to.find(effect, answer, note)),
-    prepare: (effect) => pass((to) => to.prepare?.(effect)),
     stop: (effectId, how) => pass((to) => to.stop(effectId, how)),
     conclude: (effectId) => pass((to) => to.conclude?.(effectId)),
     decide: (effectId, verdict) => pass((to) => to.decide?.(effectId, verdict)),
   };
 }
 
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | null = null;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
-}
-
-/** Whether a command has an idle limit, or inherits only some variables. */
+/** Whether a command has an idle limit, or inherits only some variables; one of a workflow that is entered later may. */
 function limitsCommands({ blocks }: Program): boolean {
   const effects = Object.values(blocks).flatMap(effectsIn);
   return effects.some(
@@ -138,7 +140,6 @@ function startsAgents({ blocks }: Program): boolean {
     .some(({ kind }) => kind === 'spawn');
 }
 
-/** How many commands the entry block has. */
 function entryCommands({ blocks, entry }: Program): number {
   const block = blocks[entry];
   return block === undefined ? 0 : effectsIn(block).filter(({ kind }) => kind === 'command').length;

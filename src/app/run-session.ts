@@ -1,7 +1,7 @@
 // The session of a run: everything that one run needs of the process that drives it, composed when its journal is held.
 // One process may have any number of sessions. The order of events is that of engine/client.ts.
 
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
 import { ok } from '../base/errors.ts';
 import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
@@ -16,19 +16,17 @@ import {
   stopRun,
 } from '../engine/client.ts';
 import type { Store, StoredRun } from '../engine/ports.ts';
-import { addressOf } from '../ipc/address.ts';
 import type { ProofChecks } from '../ipc/authorize-decision.ts';
 import { proofChecks } from '../ipc/decision-proof.ts';
-import { RunEndpoint } from '../ipc/run-endpoint.ts';
-import { conductorOf } from '../ir/conductor-facts.ts';
+import { addressOf, RunEndpoint } from '../ipc/run-endpoint.ts';
 import type { FailureKind } from '../ir/failure.ts';
-import type { Allowance, Limits, Program, RunRequest } from '../ir/program.ts';
+import { conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import { promptText } from '../ir/prompt-text.ts';
 import type { Config } from '../languages/config.ts';
 import { probeDisk } from '../stores/errors.ts';
 import { systemClock } from '../sys/clock.ts';
 import { crash } from '../sys/errors.ts';
-import { stateFile } from '../sys/files.ts';
+import { pinFolder, stateFile } from '../sys/files.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
 import type { RunSurroundings } from './agent-drivers.ts';
@@ -58,17 +56,13 @@ export function startSession(options: SessionOptions, program: Program, request:
   return drive(options, (services) => startRun(services, program, request));
 }
 
-export interface ResumeOptions {
-  readonly retryFailed: boolean;
-  /** What the run may use from now on; what it leaves out stays as it was. */
-  readonly allowance?: Partial<Allowance>;
-  /** How large the run may grow from now on; by default as large as before. */
-  readonly limits?: Limits;
-}
-
 /** Resolves when the run has ended and is released; rejects if it is refused or held. */
-export function resumeSession(options: SessionOptions, runId: string, how: ResumeOptions): Promise<RunState> {
-  return drive(options, (services) => resumeRun(services, runId, { ...how, allowance: how.allowance ?? null }));
+export function resumeSession(
+  options: SessionOptions,
+  runId: string,
+  how: Parameters<typeof resumeRun>[2],
+): Promise<RunState> {
+  return drive(options, (services) => resumeRun(services, runId, how));
 }
 
 /** Stops a run that has no engine. Resolves when it has ended and is released; rejects if it is refused or held. */
@@ -102,6 +96,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const warn = (line: string): void => reporter.warn(line);
 
   // Before anything of the run can start.
+  const pins = [dirname(runFolder), runFolder].map(pinFolder);
   const proofs = proofChecks(options.environment, signersFile(runFolder, config));
   const drivers: RunDrivers = runDrivers({
     run,
@@ -116,7 +111,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     inboxRead: () => endpoint.drainInbox(),
   });
   const endpoint = endpointOf(run, surroundings, drivers, { reporter, proofs });
-  const stateFile = stateFileOf(options, run);
+  const stateFile = stateFileOf(options, run, runFolder);
   const { conductor, environment } = drivers;
   const directories =
     conductorOf(program) === null ? [] : [conductorDirectory({ surroundings, program, run, conductor, warn })];
@@ -146,7 +141,10 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     // Every effect leaves files: if none can be written, nothing can be started.
     fatalError: (outcome) =>
       outcome.kind === 'failure' && WITHOUT_FILES.has(outcome.failure.kind) ? probeDisk(run.id, runFolder) : null,
-    close: () => closeAll(opened),
+    async close() {
+      await closeAll(opened);
+      for (const unpin of pins) unpin();
+    },
     async catchUp() {
       const files = [stateFile, ...directories];
       for (const file of files) file.open?.(run, before);
@@ -192,9 +190,9 @@ function endpointOf(
   });
 }
 
-function stateFileOf({ store, config, reporter }: SessionOptions, run: LiveRun): StateRefresh {
+function stateFileOf({ config, reporter }: SessionOptions, run: LiveRun, runFolder: string): StateRefresh {
   return new StateRefresh({
-    file: stateFile(`${store.files(run.id).localPath('')}.yaml`),
+    file: stateFile(`${runFolder}.yaml`, runFolder),
     // From the configuration, not from the Program: with a higher limit a run can continue that was paused because of it.
     bytesMax: config.limits.stateFileBytesMax,
     tooLarge(limit) {

@@ -5,12 +5,13 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
+import { didYouMean } from '../base/names.ts';
 import { requireSameProgram } from '../engine/client.ts';
 import { fold } from '../engine/loop.ts';
 import type { Journal, Store, StoredRun } from '../engine/ports.ts';
-import { type Address, addressOf } from '../ipc/address.ts';
 import type { EngineAddress } from '../ipc/client.ts';
 import { refusedMessages } from '../ipc/inbox.ts';
+import { type Address, addressOf } from '../ipc/run-endpoint.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
 import { checkRunId, isRunId } from '../stores/errors.ts';
@@ -27,7 +28,6 @@ export function storeOf(project: Pick<Project, 'runs'>): Store {
   return fileStore({ folder: project.runs });
 }
 
-/** Whether a run has exactly this id. */
 export async function hasRun(store: Store, text: string): Promise<boolean> {
   return isRunId(text) && (await store.list({ prefix: text })).some(({ id }) => id === text);
 }
@@ -94,11 +94,10 @@ export async function openRun(store: Store, id: string): Promise<Journal> {
   }
 }
 
-/** Throws if there is no such step; `guess` is a similar id. */
-export function requireStep(run: ReadRun, wanted: string, guess: string | null): void {
-  if (run.state.steps.has(wanted)) return;
-  const meant = guess === null ? '' : `did you mean ${guess}? `;
-  throw new UsageError(`run ${run.id} has no step ${wanted}`, `${meant}its steps: meow show ${run.id} --steps`);
+export function requireStep({ id, state: { steps } }: ReadRun, wanted: string): void {
+  if (steps.has(wanted)) return;
+  const meant = didYouMean(wanted, steps.keys());
+  throw new UsageError(`run ${id} has no step ${wanted}`, `${meant}its steps: meow show ${id} --steps`);
 }
 
 /** Ids of runs that may still go on: neither done nor failed, or unreadable. */

@@ -10,27 +10,43 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { present, UsageError } from '../base/errors.ts';
 import { type Diagnostic, makeSource } from '../base/source.ts';
 import type { Program } from '../ir/program.ts';
+import { shellWord } from '../ir/quote.ts';
+import { writtenText } from '../ir/text.ts';
 import { type Config, DEFAULT_CONFIG, readConfig } from '../languages/config.ts';
 import type { FolderFile, SourceReader } from '../languages/language.ts';
 import { createReport } from '../languages/report.ts';
-import { shellPath } from '../stores/errors.ts';
 import { isErrno, isSystemError, tolerate } from '../sys/errors.ts';
+import { type ArchivedPath, Archives } from './archives.ts';
 import { InvalidWorkflow } from './errors.ts';
 import type { Project } from './project.ts';
 
-/** The file system, as the languages see it. */
-export function projectReader(project: Project): SourceReader {
+/** The file system, as the languages see it. Archives are folders. */
+export function projectReader(project: Project, archives = new Archives()): SourceReader {
   const { cwd, meow, shared, exists } = project;
   const shown = (path: string): string => shownPath(project, path);
+  const archived = (path: string): ArchivedPath | null => archives.find(path, shown);
   return {
     resolve: (folder, path) => resolve(folder, path),
     folderOf: (path) => dirname(path),
     shown,
-    realPath,
-    kindOf,
-    text: (path) => readText(path, shown(path)),
+    realPath(path) {
+      const found = archived(path);
+      return found === null ? realPath(path) : join(found.archive.path, found.inside);
+    },
+    kindOf(path) {
+      const found = archived(path);
+      return found === null ? kindOf(path) : found.kind;
+    },
+    text(path) {
+      const found = archived(path);
+      const file = found?.archive.files.get(found.inside);
+      return file === undefined ? readText(path, shown(path)) : decodeText(file.bytes, path, shown(path));
+    },
     optionalText: (path) => tolerate(['ENOENT', 'ENOTDIR', 'EACCES', 'EISDIR'], null, () => readFileSync(path, 'utf8')),
-    files: (folder) => filesIn(folder, shown),
+    files(folder) {
+      const found = archived(folder);
+      return found === null ? filesIn(folder, shown) : filesInArchive(folder, found);
+    },
     folders: {
       work: cwd,
       project: realPath(exists ? dirname(meow) : cwd),
@@ -41,11 +57,14 @@ export function projectReader(project: Project): SourceReader {
   };
 }
 
-/** Calls `note` with the path and the text of every file that is compiled; the library of meow is left out. */
+/**
+ * Calls `note` with the path and the text of every file that is compiled; the library of meow is left out. Files in
+ * archives are left out too: see `Archives`.
+ */
 export function notingReader(reader: SourceReader, note: (path: string, text: string) => void): SourceReader {
   const library = join(packageFolder(), 'lib/');
   const noted = <T extends string | null>(path: string, text: T): T => {
-    if (text !== null && !path.startsWith(library)) note(path, text);
+    if (text !== null && !path.startsWith(library) && kindOf(path) === 'file') note(path, text);
     return text;
   };
   return {
@@ -63,9 +82,26 @@ export function attachSources(sources: ReadonlyMap<string, string>): Program['at
 }
 
 /** The files that differ from what the Program was compiled from, or are gone; those of older runs are unknown. */
-export function changedSources({ attachments }: Program): readonly string[] {
+export function changedSources({ attachments, blocks }: Program): ChangedSources {
   const recorded = JSON.parse(attachments[SOURCES] ?? '{}') as Readonly<Record<string, string>>;
-  return Object.keys(recorded).filter((path) => hashNow(path) !== recorded[path]);
+  const changed = Object.keys(recorded).filter((path) => hashNow(path) !== recorded[path]);
+  if (changed.length === 0) return { compiled: [], scripts: [] };
+  const acts = Object.values(blocks).flatMap(({ steps }) => steps.map(({ act }) => act));
+  const commands = acts.flatMap((act) =>
+    act.kind === 'effect' && act.effect.kind === 'command' ? [writtenText(act.effect.script)] : [],
+  );
+  // Such a command ends with the path of the script, in quotes.
+  const isScript = (path: string): boolean =>
+    commands.some((command) => command.endsWith(` '${path.replaceAll("'", `'\\''`)}'`));
+  return { compiled: changed.filter((path) => !isScript(path)), scripts: changed.filter(isScript) };
+}
+
+/** Absolute paths. */
+interface ChangedSources {
+  /** The run keeps their text. */
+  readonly compiled: readonly string[];
+  /** The run executes these from their paths. */
+  readonly scripts: readonly string[];
 }
 
 export function hashOf(text: string | Uint8Array): string {
@@ -92,12 +128,30 @@ function filesIn(folder: string, shown: (path: string) => string): readonly Fold
     const path = join(folder, name);
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats?.isFile() !== true) return [];
-    const text = (): string | null => {
-      const bytes = readBytes(path, shown(path));
-      return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : null;
-    };
+    const text = (): string | null => textOf(readBytes(path, shown(path)));
     return [{ name, path, isExecutable: (stats.mode & 0o111) !== 0, bytes: stats.size, text }];
   });
+}
+
+function filesInArchive(folder: string, { archive, inside }: ArchivedPath): readonly FolderFile[] {
+  const prefix = inside === '' ? '' : `${inside}/`;
+  const here = [...archive.files].filter(
+    ([path]) => path.startsWith(prefix) && !path.slice(prefix.length).includes('/'),
+  );
+  return here
+    .map(([path, { bytes, isExecutable }]) => ({
+      name: path.slice(prefix.length),
+      path: join(folder, path.slice(prefix.length)),
+      isExecutable,
+      bytes: bytes.length,
+      stored: `${archive.stored}/${path}`,
+      text: () => textOf(bytes),
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function textOf(bytes: Buffer): string | null {
+  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : null;
 }
 
 /** The path itself if it has none: reading it reports the reason. */
@@ -128,7 +182,10 @@ const BYTES_MAX = 100_000_000;
 
 /** The whole text of a file, which must be UTF-8. */
 export function readText(path: string, file: string): string {
-  const bytes = readBytes(path, file);
+  return decodeText(readBytes(path, file), path, file);
+}
+
+function decodeText(bytes: Buffer, path: string, file: string): string {
   if (!isUtf8(bytes)) throw notUtf8(bytes, path, file);
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
@@ -177,7 +234,7 @@ function notUtf8(bytes: Buffer, path: string, file: string): NotText {
     'not-utf8',
     { from, to: from + 1 },
     `the file is not UTF-8 text (byte ${value} at offset ${offset})`,
-    `Save it as UTF-8, for example: iconv -f ${seems} -t UTF-8 ${shellPath(file)} > new; is it the right file?`,
+    `Save it as UTF-8, for example: iconv -f ${seems} -t UTF-8 ${shellWord(file)} > new; is it the right file?`,
   );
   return new NotText(path, present(report.diagnostics()[0], 'what was reported is there'));
 }

@@ -54,7 +54,6 @@ export class StateRefresh implements RunObserver {
     else this.#schedule();
   }
 
-  /** Resolves when the file shows everything that is durable. */
   async close(): Promise<void> {
     this.#finished = true;
     clearTimeout(this.#timer);

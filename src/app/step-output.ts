@@ -14,10 +14,7 @@ import { filledText } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
 import type { ReadRun } from './runs.ts';
 
-/**
- * The paths of the output of an attempt, without the names of the files. A long-lived agent prints for all its steps since it was
- * started; an agent that is started for each prompt prints for its step.
- */
+/** Of the files of an attempt's output. A long-lived agent prints for all its steps since it was started. */
 export async function outputPrefix(files: RunFiles, state: RunState, step: string, attempt: number): Promise<string> {
   const [flat, folder] = stepPrefixes(step, attempt);
   for (const prefix of [flat, folder]) if (await hasOutput(files, prefix)) return prefix;
@@ -62,7 +59,6 @@ export type OutputPiece =
   /** So many bytes of a long output were not kept. */
   | { readonly kind: 'gap'; readonly length: number };
 
-/** Reads an output that may still grow. */
 export class OutputReader {
   readonly #files: RunFiles;
   readonly #prefix: string;
@@ -73,7 +69,6 @@ export class OutputReader {
     this.#prefix = prefix;
   }
 
-  /** How far it has been read. */
   get length(): number {
     return this.#offsets.stdout + this.#offsets.stderr;
   }

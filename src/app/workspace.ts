@@ -1,23 +1,71 @@
-// The work of a Conductor run, for people and scripts.
+// The work of a Conductor run, for people and scripts. Where a run works, and what it began with, is known from its journal
+// alone: agents can write everything that the repository says about it.
 
-import { relative } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 
-import { Repository } from '../drivers/git/repository.ts';
+import { type Before, startFacts, type StartFacts, worktreePath } from '../drivers/conductor/workspace.ts';
+import type { KnownRun } from '../drivers/git/gc.ts';
+import { branchOf, Repository } from '../drivers/git/repository.ts';
 import { workDone } from '../drivers/git/work-done.ts';
-import { conductorOf, workplaceOf } from '../ir/conductor-facts.ts';
+import { isFolder } from '../drivers/git/worktree-paths.ts';
+import { conductorOf, workplaceOf } from '../ir/program.ts';
 import type { RunState } from '../kernel/state.ts';
+import { ABSENT, tolerate } from '../sys/errors.ts';
 import type { Palette } from '../view/row.ts';
+import { visitsOf } from '../view/visits.ts';
 import { type WorkspaceView, workspaceLines } from '../view/workspace.ts';
 import { ownEnvironment } from './project.ts';
 
 /** Null for other runs, and if there is no tree (yet, or any more). */
-export async function workspaceOf({ program, request }: RunState): Promise<WorkspaceView | null> {
+export async function workspaceOf(state: RunState): Promise<WorkspaceView | null> {
+  const { program, request } = state;
   if (request === null || conductorOf(program)?.mutates !== true) return null;
-  const repository = await Repository.open(request.cwd, ownEnvironment());
-  const done = repository.ok ? await workDone(repository.value, request.id) : repository;
+  const opened = await Repository.open(request.cwd, ownEnvironment());
+  if (!opened.ok) return null;
+  const repository = opened.value;
+  // Runs of earlier versions do not know their folder.
+  const project = request.folder === undefined ? request.cwd : resolve(request.folder, '../../..');
+  const known = knownRun(request.id, project, state);
+  const path = known.kind === 'in-place' ? repository.info.path : known.path;
+  const done = await workDone(repository, { ...known, path, base: known.base ?? repository.head });
   if (!done.ok || done.value === null) return null;
-  const { branch, path: worktree, base, commits, uncommitted, diffstat } = done.value;
-  return { branch, worktree, base, commits, uncommitted, diffstat };
+  const { branch, base, commits, uncommitted, diffstat, from, tree } = done.value;
+  return { branch, worktree: path, base, commits, uncommitted, diffstat, from, tree };
+}
+
+/** `state`: null if the run has no journal. `project`: the folder that contains `.meow`. */
+export function knownRun(run: string, project: string, state: RunState | null): KnownRun {
+  const { base, inPlace } = state === null ? { base: null, inPlace: false } : workplaceOf(state.program);
+  const start = state === null ? null : startIn(state);
+  return {
+    run,
+    kind: inPlace ? 'in-place' : 'worktree',
+    path: realWorktreePath(project, run),
+    branch: inPlace ? (start?.snapshot.branch ?? null) : branchOf(run),
+    base: start?.snapshot.head ?? base,
+    pointer: start?.pointer ?? null,
+    start: start?.snapshot ?? null,
+    excludes: start?.excludes ?? null,
+  };
+}
+
+/** As git knows it: only a link in the place of `.meow` itself is followed. */
+function realWorktreePath(project: string, run: string): string {
+  const path = worktreePath(project, run);
+  const worktrees = resolve(path, '..');
+  const real = isFolder(worktrees) ? tolerate(ABSENT, worktrees, () => realpathSync(worktrees)) : worktrees;
+  return join(real, run);
+}
+
+function startIn(state: RunState): StartFacts | null {
+  for (const { id } of visitsOf(state.steps.values())) {
+    const { outputs = {}, kept = [] } = state.steps.get(`${id}.snapshot`) ?? {};
+    const before = kept.includes('before') ? null : (outputs['before'] as Before | null | undefined);
+    const start = startFacts(before ?? null);
+    if (start !== null) return start;
+  }
+  return null;
 }
 
 /** `cwd`: where commands are typed. */

@@ -43,7 +43,6 @@ export function readJsonText(text: string): Result<Json, string> {
   return ok(MAYBE_LONE_SURROGATE.test(text) ? wellFormed(value) : value);
 }
 
-/** The first integer that would lose digits. */
 function inexactNumber(text: string): string | null {
   if (!MANY_DIGITS.test(text)) return null;
   for (const [piece] of text.matchAll(STRING_OR_NUMBER)) {
@@ -70,10 +69,7 @@ function replaceLoneSurrogates(text: string): string {
   return text.replaceAll(LONE_SURROGATE, '\uFFFD');
 }
 
-/**
- * Position of the first error; null for JSON. The parser of the system does not always report it. If the text ends too
- * early, the position is its length.
- */
+/** Position of the first error, or the length of a text that ends too early; null for JSON. */
 export function jsonErrorPosition(text: string): number | null {
   const open: ('[' | '{')[] = [];
   let expected: Expected = 'value';
@@ -122,4 +118,18 @@ function after(piece: string, expected: Expected, open: ('[' | '{')[]): Expected
       if (expected === 'value' || expected === 'item') return 'end';
       return (expected === 'key' || expected === 'member') && piece.startsWith('"') ? 'colon' : null;
   }
+}
+
+/** Whether two values are equal; the order of keys does not matter. */
+export function isSameJson(a: Json, b: Json): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    const [one, other] = [a as readonly Json[], b as readonly Json[]];
+    return one.length === other.length && one.every((item, index) => isSameJson(item, other[index] ?? null));
+  }
+  if (!isJsonMap(a) || !isJsonMap(b)) return a === b;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && isSameJson(a[key] ?? null, b[key] ?? null))
+  );
 }

@@ -57,3 +57,28 @@ test('agrees with the equivalent regular expression', () => {
 test('takes linear time for any pattern', () => {
   expect(segmentMatcher('*a'.repeat(500))('a'.repeat(100_000) + 'b')).toBe(false);
 });
+
+test('finds a typo wherever it is in a long name, and as many edits as may be', () => {
+  const name = 'a-rather-long-name-of-a-step-that-nobody-would-type-twice';
+  fc.assert(
+    fc.property(
+      fc.nat(name.length - 4),
+      fc.constantFrom('x', '', 'swap'),
+      fc.integer({ min: 1, max: 4 }),
+      (at, how, times) => {
+        let typed = name;
+        for (let round = 0; round < times; round++) {
+          const to = (at + 7 * round) % (typed.length - 2);
+          const [first = '', second = ''] = typed.slice(to, to + 2);
+          typed = `${typed.slice(0, to)}${how === 'swap' ? second + first : how + second}${typed.slice(to + 2)}`;
+        }
+        expect(nearest(typed, ['another', name])).toBe(name);
+      },
+    ),
+  );
+});
+
+test('compares few of many names with the same letters', () => {
+  const names = Array.from({ length: 20_000 }, (_, at) => `${String(at).padStart(6, '0')}${'bc'.repeat(2_000)}`);
+  expect(nearest(`x${'cb'.repeat(2_000)}00000`, names)).toBeNull();
+});

@@ -31,6 +31,17 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)}d${pad(hours % 24)}h`;
 }
 
+/** Nothing is rounded: `1d12h20m`. What `parseDuration` reads. */
+export function exactDuration(ms: number): string {
+  const units = Object.entries(UNITS_MS).toReversed();
+  const parts = units.map(([unit, size], index) => {
+    const above = units[index - 1]?.[1] ?? Number.POSITIVE_INFINITY;
+    const amount = Math.floor((ms % above) / size);
+    return amount === 0 ? '' : `${amount}${unit}`;
+  });
+  return parts.join('') || '0s';
+}
+
 /** `2026-01-08T21:00:00.000Z`, from milliseconds since 1970. */
 export function formatMoment(ms: number): string {
   const pad = (value: number, width: number): string => String(value).padStart(width, '0');

@@ -3,42 +3,32 @@
 
 import { UsageError } from '../base/errors.ts';
 import { awaitApproval, awaitEvent, done, event, prime, sessionId, stepStatus } from './commands/in-run.ts';
-import { type FlagList, type Given, readFlags } from './flags.ts';
+import { type Given, readFlags } from './flags.ts';
+import { AGENT_HELP } from './help.ts';
 import { exitOnUncaughtError, report } from './output.ts';
 
-interface AgentCommand extends FlagList {
-  perform(given: Given): number | Promise<number>;
-}
-
-export const AGENT_COMMANDS: Readonly<Record<string, AgentCommand>> = {
-  done: { arguments: [], values: ['output', 'json', 'output-json', 'notes'], switches: [], perform: done },
-  prime: { arguments: [], values: ['format'], switches: [], perform: prime },
-  'session-id': { arguments: [], values: ['agent'], switches: [], perform: sessionId },
-  event: { arguments: ['TYPE'], values: ['data'], switches: [], perform: event },
-  'await-event': { arguments: ['TYPE'], values: ['filter', 'timeout'], switches: ['json'], perform: awaitEvent },
-  'step-status': { arguments: ['STEP'], values: ['is', 'is-not'], switches: [], perform: stepStatus },
-  'await-approval': {
-    arguments: ['GATE'],
-    values: ['timeout', 'prompt', 'approver'],
-    switches: [],
-    perform: awaitApproval,
-  },
-  mcp: {
-    arguments: [],
-    values: ['agent', 'workflow', 'socket', 'inbox'],
-    switches: [],
-    perform: async (given) => (await import('./commands/mcp.ts')).mcp(given),
-  },
+const COMMANDS: Readonly<Record<keyof typeof AGENT_HELP, (given: Given) => number | Promise<number>>> = {
+  done,
+  prime,
+  'session-id': sessionId,
+  event,
+  'await-event': awaitEvent,
+  'step-status': stepStatus,
+  'await-approval': awaitApproval,
+  mcp: async (given) => (await import('./commands/mcp.ts')).mcp(given),
 };
 
 /** `args`: with the command in front. Resolves to the exit status. */
 export async function main([name = '', ...args]: readonly string[]): Promise<number> {
   exitOnUncaughtError();
   try {
-    const command = AGENT_COMMANDS[name];
-    if (command === undefined) throw new UsageError(`unknown command ${JSON.stringify(name)}`);
-    return await command.perform(readFlags(name, command, args));
+    if (!isCommand(name)) throw new UsageError(`unknown command ${JSON.stringify(name)}`);
+    return await COMMANDS[name](readFlags(name, AGENT_HELP[name], args));
   } catch (error) {
     return report(error);
   }
+}
+
+function isCommand(name: string): name is keyof typeof AGENT_HELP {
+  return Object.hasOwn(AGENT_HELP, name);
 }

@@ -1,16 +1,8 @@
-// Parses the arguments of commands that must start fast. Their help is in conversation-commands.ts; a test keeps the two in
-// step.
+// Parses the arguments of commands that must start fast.
 
 import { UsageError } from '../base/errors.ts';
 import { nearest } from '../base/names.ts';
-
-export interface FlagList {
-  /** For messages: `GATE`. */
-  readonly arguments: readonly string[];
-  /** Without dashes. Each may be repeated; a command that needs one value takes the last. */
-  readonly values: readonly string[];
-  readonly switches: readonly string[];
-}
+import type { AgentCommandHelp } from './help.ts';
 
 /** Switches as commander passes them to the other commands: true or absent. */
 export type Switches<K extends string> = Readonly<Partial<Record<K, true>>>;
@@ -24,12 +16,19 @@ export interface RunChoice {
 export interface Given {
   readonly arguments: readonly string[];
   all(flag: string): readonly string[];
-  /** Null if absent. */
   last(flag: string): string | null;
   has(flag: string): boolean;
 }
 
-export function readFlags(command: string, list: FlagList, args: readonly string[]): Given {
+/** Each flag may be repeated; a command that needs one value takes the last. */
+export function readFlags(
+  command: string,
+  { argument, options }: Pick<AgentCommandHelp, 'argument' | 'options'>,
+  args: readonly string[],
+): Given {
+  // `--timeout <d>` takes a value, `--json` does not.
+  const known = new Map(Object.keys(options).map((flags) => [flags.replace(/^--| .*/g, ''), flags.includes('<')]));
+  const expected = argument === undefined ? [] : [argument];
   const refuse = (message: string, guess: string | null = null): UsageError =>
     new UsageError(message, `${guess === null ? '' : `did you mean --${guess}? `}its flags: meow help ${command}`);
   const values = new Map<string, string[]>();
@@ -46,17 +45,15 @@ export function readFlags(command: string, list: FlagList, args: readonly string
       plain.push(arg);
       continue;
     }
-    const isSwitch = list.switches.includes(flag);
-    if (!isSwitch && !list.values.includes(flag)) {
-      throw refuse(`unknown option '--${flag}'`, nearest(flag, [...list.values, ...list.switches]));
-    }
-    const value = isSwitch ? (inline ?? '') : (inline ?? args[++at]);
+    const takesValue = known.get(flag);
+    if (takesValue === undefined) throw refuse(`unknown option '--${flag}'`, nearest(flag, [...known.keys()]));
+    const value = inline ?? (takesValue ? args[++at] : '');
     if (value === undefined) throw refuse(`option --${flag} needs a value`);
     values.set(flag, [...(values.get(flag) ?? []), value]);
   }
-  const missing = list.arguments[plain.length];
+  const missing = expected[plain.length];
   if (missing !== undefined) throw refuse(`missing required argument '${missing.toLowerCase()}'`);
-  if (plain.length > list.arguments.length) throw refuse(`unexpected argument '${plain[list.arguments.length] ?? ''}'`);
+  if (plain.length > expected.length) throw refuse(`unexpected argument '${plain[expected.length] ?? ''}'`);
   return {
     arguments: plain,
     all: (flag) => values.get(flag) ?? [],

@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 
 import type { LiveRun, RunState } from '../app/observer.ts';
 import type { SessionOptions } from '../app/run-session.ts';
+import { isHelperWaiting, onShortage } from '../sys/process.ts';
 import { warn, workingOn } from './output.ts';
 
 /** `session` starts or resumes the run with these options. Resolves when the run has ended. */
@@ -12,6 +13,7 @@ export async function runInForeground(
   session: (options: SessionOptions) => Promise<RunState>,
 ): Promise<{ readonly state: RunState; readonly signalStatus: number | null }> {
   const { reporter } = options;
+  onShortage((line) => reporter.warn(line));
   const signals = new Signals(
     (line) => reporter.note(line),
     () => reporter.abandon(),
@@ -91,8 +93,8 @@ export class Signals {
     this.#received.push(signal);
     const times = INSISTENT.includes(signal) ? this.#received.filter((other) => other === signal).length : 1;
     if (this.#run === null) {
-      // Nothing has started yet, so a second signal exits at once.
-      if (times > 1) process.exit(this.exitStatus ?? 1);
+      // Nothing has started yet, so a second signal exits at once, and so does the first if the system has no room for us.
+      if (times > 1 || isHelperWaiting()) process.exit(this.exitStatus ?? 1);
       return;
     }
     this.#forced ||= signal === FORCE_SIGNAL || times > 1;

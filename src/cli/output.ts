@@ -9,7 +9,6 @@ import { DiskFailure, InvalidWorkflow } from '../app/errors.ts';
 import { UsageError } from '../base/errors.ts';
 import { cureOfErrno, describeErrno, type ErrnoError, EXHAUSTED, isErrno } from '../sys/errors.ts';
 
-/** Writes a text to stdout. */
 export function print(text: string): void {
   if (unwritten === '') {
     // The timer does not keep the program alive: what is left is written when it exits.
@@ -18,18 +17,15 @@ export function print(text: string): void {
   unwritten += text;
 }
 
-/** Writes at once. */
 export function printNow(text: string): void {
   print(text);
   writeAll();
 }
 
-/** Writes a line to stdout. */
 export function printLine(line = ''): void {
   print(`${line}\n`);
 }
 
-/** Writes a line to stderr. */
 export function warn(line: string): void {
   writeAll();
   write(process.stderr, `${line}\n`);
@@ -41,9 +37,18 @@ export function pass(to: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void> 
   return new Promise((resolve) => write(process[to], bytes, resolve));
 }
 
-/** Warns of a run that a command could not read. */
 export function warnUnreadable(id: string): void {
   warn(`run ${id} is unreadable (see why: meow status ${id})`);
+}
+
+/** Prints the result of a command as indented JSON; returns the exit code. */
+export function printResult(value: unknown): number {
+  printLine(JSON.stringify(value, null, 2));
+  return EXIT.done;
+}
+
+export function printLines(lines: Iterable<string>): void {
+  for (const line of lines) printLine(line);
 }
 
 export function printJson(value: unknown): void {
@@ -65,7 +70,6 @@ export function hasLostOutput(): boolean {
   return lost && !toleratesLoss;
 }
 
-/** Resolves when everything is written. */
 export async function flushed(): Promise<void> {
   writeAll();
   for (const [stream, kind] of kinds) {
@@ -171,7 +175,6 @@ export function exitOnUncaughtError(): void {
   });
 }
 
-/** Sets the run that a bug report names. */
 export function workingOn(runId: string | null): void {
   heldRun = runId;
 }

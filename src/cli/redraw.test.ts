@@ -6,12 +6,13 @@ import { Redraw } from './redraw.ts';
 let settled = true;
 let drawn = 0;
 let redraw: Redraw;
+let terminal: WriteStream;
 beforeEach(() => {
   vi.useFakeTimers();
   vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   settled = true;
   drawn = 0;
-  const terminal = Object.assign(new EventEmitter(), { columns: 80, rows: 24 }) as unknown as WriteStream;
+  terminal = Object.assign(new EventEmitter(), { columns: 80, rows: 24 }) as unknown as WriteStream;
   const lines = (): readonly string[] => {
     drawn += 1;
     return ['a line'];
@@ -58,4 +59,17 @@ test('one that never settles again is not drawn at its end', () => {
   vi.advanceTimersByTime(1_000);
   redraw.close(null);
   expect(drawn).toBe(1);
+});
+
+test('after changes of the size in a row, it is drawn once', () => {
+  redraw.changed();
+  vi.advanceTimersByTime(900);
+  for (let times = 0; times < 3; times += 1) {
+    terminal.emit('resize');
+    vi.advanceTimersByTime(200);
+    redraw.changed();
+  }
+  expect(drawn).toBe(1);
+  vi.advanceTimersByTime(100);
+  expect(drawn).toBe(2);
 });

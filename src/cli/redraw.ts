@@ -4,12 +4,14 @@
 import type { WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 
-import { widthOf } from '../view/row.ts';
+import { cut, widthOf } from '../view/row.ts';
 import { print, printNow } from './output.ts';
 import { terminalSize } from './terminal.ts';
 
 const INTERVAL_MS = 100;
 const TICK_MS = 1_000;
+/** Sizes often change in a row, and tmux reports them late: a picture that is drawn meanwhile is in the wrong place. */
+const RESIZE_MS = 300;
 
 export interface Picture {
   /** The lines to show; each fits the width. */
@@ -25,9 +27,13 @@ export class Redraw {
   readonly #terminal: WriteStream;
   /** The last drawn lines, without colours. */
   #drawn: readonly string[] = [];
-  /** Rows of earlier pictures that scrolled away when the terminal became smaller. A larger one shows them again. */
-  #hidden = 0;
+  /**
+   * Lines of earlier pictures that scrolled away when the terminal became smaller, without colours. A larger one shows
+   * them again, wrapped to its width.
+   */
+  #hidden: readonly string[] = [];
   #drawnAt = 0;
+  #resizedAt = 0;
   #timer: NodeJS.Timeout | null = null;
   /** A redraw was due, but the picture was not settled. */
   #late = false;
@@ -45,8 +51,9 @@ export class Redraw {
 
   changed(): void {
     if (!this.#open) return;
-    if (this.#late && this.#picture.settled()) this.#show();
-    else this.#arm(Math.max(0, this.#drawnAt + INTERVAL_MS - Date.now()));
+    const resizing = this.#resizedAt + RESIZE_MS - Date.now();
+    if (this.#late && this.#picture.settled() && resizing <= 0) this.#show();
+    else this.#arm(Math.max(0, this.#drawnAt + INTERVAL_MS - Date.now(), resizing));
   }
 
   /** Draws a last time, without a height limit, and restores the terminal. */
@@ -87,25 +94,31 @@ export class Redraw {
 
   #put(lines: readonly string[]): void {
     const { columns, rows } = terminalSize(this.#terminal);
+    const before = [...this.#hidden, ...this.#drawn];
     // A narrower terminal has wrapped the lines.
-    const taken = this.#drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0);
-    const up = Math.min(taken + this.#hidden, rows - 1);
-    this.#hidden += taken - up;
+    const rowsOf = (line: string): number => Math.max(1, Math.ceil(widthOf(line) / columns));
+    const taken = before.reduce((sum, line) => sum + rowsOf(line), 0);
+    const up = Math.min(taken, rows - 1);
+    this.#hidden = firstRows(before, taken - up, columns, rowsOf);
     const lead = up === 0 ? '\r' : `\r\x1b[${up}A`;
     // Line by line, and the rest below at the end: erasing from the top clears the screen, and terminals like tmux keep
     // the cleared lines in their scrollback.
-    print(`${lead}${lines.map((line) => `${line}\x1b[K\n`).join('')}\x1b[J`);
+    // At once: after another change of the size it would be in the wrong place.
+    printNow(`${lead}${lines.map((line) => `${line}\x1b[K\n`).join('')}\x1b[J`);
     this.#drawn = lines.map((line) => stripVTControlCharacters(line));
   }
 
-  readonly #resized = (): void => this.changed();
+  readonly #resized = (): void => {
+    this.#resizedAt = Date.now();
+    this.changed();
+  };
 
   readonly #suspended = (): void => {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     // The shell writes below the picture, so a new picture starts.
     this.#drawn = [];
-    this.#hidden = 0;
+    this.#hidden = [];
     printNow(SHOW_CURSOR);
     process.kill(process.pid, 'SIGSTOP');
   };
@@ -116,6 +129,23 @@ export class Redraw {
   };
 
   readonly #restore = (): void => printNow(SHOW_CURSOR);
+}
+
+/** The lines in the first rows. The last one may be a part of a wrapped line. */
+function firstRows(
+  lines: readonly string[],
+  rows: number,
+  columns: number,
+  rowsOf: (line: string) => number,
+): readonly string[] {
+  const first: string[] = [];
+  let left = rows;
+  for (const line of lines) {
+    if (left <= 0) break;
+    first.push(rowsOf(line) <= left ? line : cut(line, left * columns, ''));
+    left -= rowsOf(line);
+  }
+  return first;
 }
 
 const HIDE_CURSOR = '\x1b[?25l';

@@ -1,11 +1,11 @@
 // How `meow run` reports a run: as lines, as JSON objects, or as a live tree.
 
 import type { Reporter, RunState } from '../app/observer.ts';
-import type { Palette } from '../view/row.ts';
-import { runStatus } from '../view/status.ts';
-import { summaryLines } from '../view/summary-lines.ts';
-import { renderTimelineLine } from '../view/timeline-lines.ts';
-import { decisionJson, Timeline } from '../view/timeline.ts';
+import { sanitize } from '../base/sanitize.ts';
+import { type Palette, plainPalette } from '../view/row.ts';
+import { gateCommand, openGates, runStatus } from '../view/status.ts';
+import { summaryLines } from '../view/summary.ts';
+import { decisionJson, renderTimelineLine, Timeline } from '../view/timeline.ts';
 import { treeLines } from '../view/tree-lines.ts';
 import { printJson, printLine, warn } from './output.ts';
 import { Redraw } from './redraw.ts';
@@ -13,10 +13,26 @@ import { paletteFor, terminalSize } from './terminal.ts';
 
 const ID_WIDTH_MAX = 24;
 
+/** Lines about the work of a run, for the person who decides its gates. */
+export type DescribeWork = (state: RunState, palette: Palette) => Promise<readonly string[]>;
+
+const NO_WORK: DescribeWork = () => Promise.resolve([]);
+
+/** A run must not end because its work cannot be described at a gate. The end of the run reports the error. */
+const ignore = (): void => {};
+
 /** A line for each change, for pipes, files and CI. Only `meow trace` shows the parts of a step that a block performs. */
-export function plainReporter(palette: Palette = paletteFor(process.stdout)): Reporter {
+export function plainReporter(
+  palette: Palette = paletteFor(process.stdout),
+  describeWork: DescribeWork = NO_WORK,
+): Reporter {
   const timeline = new Timeline();
   let idWidth = 0;
+  const printWork = async (state: RunState): Promise<void> => {
+    const lines = await describeWork(state, palette);
+    // The closing words name the work too.
+    if (state.phase === 'running' && openGates(state).length > 0) for (const line of lines) printLine(`  ${line}`);
+  };
   return {
     open({ id }, before) {
       printLine(id);
@@ -35,6 +51,11 @@ export function plainReporter(palette: Palette = paletteFor(process.stdout)): Re
         for (const line of shown.filter(({ step }) => isShown(step)))
           printLine(renderTimelineLine(line, clock, idWidth, palette));
       }
+      const asked = new Set(decisions.flatMap((decision) => (decision.kind === 'gate-asked' ? [decision.gate] : [])));
+      const gates = state.phase === 'running' ? openGates(state).filter(({ id }) => asked.has(id)) : [];
+      const run = state.request?.id ?? '';
+      for (const gate of gates) printLine(`  ${palette.dim('decide:')} ${sanitize(gateCommand(run, gate))}`);
+      if (gates.length > 0) printWork(state).catch(ignore);
     },
     ...WARNING,
     end(state, _exit, work) {
@@ -72,17 +93,18 @@ export function jsonReporter(): Reporter {
 /** More steps than these are summed up in the last picture too. */
 const LAST_LINES_MAX = 500;
 
-export function treeReporter(): Reporter {
+export function treeReporter(describeWork: DescribeWork): Reporter {
   const terminal = process.stdout;
   const palette = paletteFor(terminal);
   let state: RunState | null = null;
   let note: string | null = null;
+  const work = new GateWork(describeWork, () => redraw?.changed());
   const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] => {
     if (state === null) return [];
     const noted = note === null ? [] : [palette.yellow(note.slice(0, size.width))];
     const height = size.height - noted.length;
     const options = { ...size, height, now: Date.now(), interrupted: false, palette, ascii: isAscii(), closing };
-    return [...treeLines(state, options), ...noted];
+    return [...treeLines(state, { ...options, work: closing ? [] : work.lines }), ...noted];
   };
   let redraw: Redraw | null = null;
   const warnings: string[] = [];
@@ -97,6 +119,7 @@ export function treeReporter(): Reporter {
     observe(_records, now) {
       state = now;
       redraw?.changed();
+      work.refresh(now);
     },
     note(line) {
       note = line;
@@ -119,6 +142,40 @@ export function treeReporter(): Reporter {
     },
   };
 }
+
+/** The work that open gates decide on, for a picture that is redrawn. */
+export class GateWork {
+  /** Where it is, and how to see it. */
+  lines: readonly string[] = [];
+  /** The gates that are open, with their times. */
+  #gates = '';
+  readonly #describe: DescribeWork;
+  readonly #changed: () => void;
+
+  constructor(describe: DescribeWork, changed: () => void) {
+    this.#describe = describe;
+    this.#changed = changed;
+  }
+
+  /** Looks at the work only if other gates are open than before. */
+  refresh(state: RunState): void {
+    const open = openGates(state).map(({ id, opened_at: at }) => `${id} ${at}`);
+    const gates = open.join('\n');
+    if (gates === this.#gates) return;
+    this.#gates = gates;
+    this.lines = [];
+    if (gates !== '') this.#look(state, gates).catch(ignore);
+  }
+
+  async #look(state: RunState, gates: string): Promise<void> {
+    const lines = await this.#describe(state, plainPalette);
+    if (gates !== this.#gates) return;
+    this.lines = lines.slice(0, WORK_LINES_MAX);
+    this.#changed();
+  }
+}
+
+const WORK_LINES_MAX = 2;
 
 /** Something runs, or waits for a moment that is shown. */
 export function moves(state: RunState): boolean {

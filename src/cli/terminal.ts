@@ -16,7 +16,6 @@ export function paletteFor(stream: { readonly isTTY?: boolean }): Palette {
   return wanted ? pc.createColors(true) : plainPalette;
 }
 
-/** Whether lines can be redrawn in place. */
 export function canRedraw(stream: { readonly isTTY?: boolean }): boolean {
   return stream.isTTY === true && process.env['TERM'] !== 'dumb';
 }

@@ -9,7 +9,6 @@ import type { Driver } from '../engine/ports.ts';
 import type { Effect, Outcome } from '../ir/effect.ts';
 import { crash } from '../sys/errors.ts';
 import { killProcessTree, type Termination } from '../sys/kill-process-tree.ts';
-import type { ProcessEntry } from '../sys/process.ts';
 import { type DriverContext, isEarlierAttempt } from './environment.ts';
 import { failed } from './outputs.ts';
 
@@ -25,7 +24,8 @@ export function afterEarlierAttempts(driver: Driver, run: Pick<DriverContext, 'r
     return (effect, answer, note) => {
       const request = (problem: Outcome | null): void =>
         problem === null ? driver[how](effect, answer, note) : answer(problem);
-      if (!hasEarlierAttempts(effect) || waiting.has(effect.id)) return pass(effect.id, request);
+      const isLater = effect.attempt > 1 && WITH_ATTEMPTS.has(effect.spec.kind);
+      if (!isLater || waiting.has(effect.id)) return pass(effect.id, request);
       const marker = (each: string): boolean => isEarlierAttempt(run, effect, each);
       const ending = killProcessTree({ marker, leader: null }, { graceMs: GRACE_MS });
       const requests = [request];
@@ -33,7 +33,9 @@ export function afterEarlierAttempts(driver: Driver, run: Pick<DriverContext, 'r
       const proceed = async (): Promise<void> => {
         const left = await ending.done;
         waiting.delete(effect.id);
-        const problem = left.length === 0 ? null : notAlone(left);
+        const pids = left.map(({ pid }) => pid).join(', ');
+        const message = `these processes of an earlier attempt could not be killed: ${pids}`;
+        const problem = left.length === 0 ? null : failed('not-started', message);
         for (const each of requests) each(problem);
       };
       proceed().catch(crash);
@@ -42,9 +44,6 @@ export function afterEarlierAttempts(driver: Driver, run: Pick<DriverContext, 'r
   return {
     start: ask('start'),
     find: ask('find'),
-    prepare: (effect) => {
-      if (!hasEarlierAttempts(effect)) driver.prepare?.(effect);
-    },
     stop(effectId, how) {
       if (how.force) waiting.get(effectId)?.ending.atOnce();
       pass(effectId, () => driver.stop(effectId, how));
@@ -60,12 +59,3 @@ type Request = (problem: Outcome | null) => void;
 /** Time between TERM and KILL. */
 const GRACE_MS = 5_000;
 const WITH_ATTEMPTS: ReadonlySet<Effect['spec']['kind']> = new Set(['command', 'turn', 'prompt']);
-
-function hasEarlierAttempts({ attempt, spec }: Effect): boolean {
-  return attempt > 1 && WITH_ATTEMPTS.has(spec.kind);
-}
-
-function notAlone(left: readonly ProcessEntry[]): Outcome {
-  const pids = left.map(({ pid }) => pid).join(', ');
-  return failed('not-started', `these processes of an earlier attempt could not be killed: ${pids}`);
-}

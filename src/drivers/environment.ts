@@ -141,11 +141,9 @@ function variablesFor(variables: Readonly<Record<string, Json>>): Record<string,
   return chosen;
 }
 
-// Resolves and checks a working directory.
-
 /**
- * Absolute; an error is a sentence. An empty path means the base. If the path has several lines, the last one counts: a
- * command like `git worktree add` prints messages before the path.
+ * The absolute path of a working directory; an error is a sentence. An empty path means the base. If the path has several
+ * lines, the last one counts: a command like `git worktree add` prints messages before the path.
  */
 export function resolveWorkdir(from: string, path: string): Result<string, string> {
   if (path.includes('\0')) return err('the path of its folder contains a NUL byte');

@@ -4,6 +4,7 @@ import {
   closeSync,
   createReadStream,
   createWriteStream,
+  lstatSync,
   openSync,
   readFileSync,
   readSync,
@@ -23,9 +24,9 @@ import { type Capture, coerce, type Outputs, storedOutputValue, type ValueType }
 import { quote } from '../ir/quote.ts';
 import type { FilledText } from '../ir/text.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, tolerateAsync } from '../sys/errors.ts';
-import { makeFolder, openPrivate, writePrivate } from '../sys/files.ts';
+import { makeFolder, openPrivate, readFileEnd, readUntrustedFile } from '../sys/files.ts';
 import { SIGNAL_NAMES } from '../sys/process.ts';
-import { fileName, stepFile, type StepFolder } from './step-folder.ts';
+import { fileName, stepFile, type StepFolder, writeStepFile } from './step-folder.ts';
 
 export function failed(kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome {
   return { kind: 'failure', failure: failure(kind, message, more) };
@@ -80,8 +81,9 @@ function signalOf(status: number): string | null {
 
 // Captures the outputs of a command that has ended.
 //
-// Bytes that are not UTF-8 become U+FFFD. White space is trimmed at both ends, unless the capture of a text says otherwise. An output over 1 MB does not go into the journal: a file holds it, durable before the
-// command is answered, and the value names the file. JSON is parsed only to validate it.
+// Bytes that are not UTF-8 become U+FFFD. White space is trimmed at both ends, unless the capture of a text says otherwise.
+// An output over 1 MB does not go into the journal: a file holds it, durable before the command is answered, and the value
+// names the file. JSON is parsed only to validate it.
 
 export interface Captured {
   readonly outputs: Outputs;
@@ -129,9 +131,8 @@ export async function captureValue(
 ): Promise<Captured> {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (Buffer.byteLength(text) <= LOADED_BYTES_MAX) return { outputs: { [name]: value }, kept: [], problems: [] };
+  writeStepFile(folder, file, text);
   const path = stepFile(folder, file);
-  makeFolder(dirname(path));
-  writePrivate(path, text);
   const type = typeof value === 'string' ? 'string' : 'json';
   const one = { name, from: { kind: 'file', path }, type, required: true } as const;
   return capture([one], { files, folder, cwd: dirname(path), status: 0 });
@@ -139,7 +140,19 @@ export async function captureValue(
 
 /** The end of stderr, or of stdout if stderr is empty; null if both are. */
 export function tail(folder: StepFolder): string | null {
-  return tailOf(stepFile(folder, 'stderr')) ?? tailOf(stepFile(folder, 'stdout'));
+  const ends = ['stderr', 'stdout'].map((name) => fileEnd(stepFile(folder, name), TAIL_BYTES));
+  return ends.find((text) => text !== '') ?? null;
+}
+
+/** The trimmed end of a file; empty if it cannot be read. */
+export function fileEnd(path: string, bytesMax: number): string {
+  return tolerate([...ABSENT, ...REFUSED], '', () => {
+    const { size } = lstatSync(path);
+    // Most are empty.
+    const text = size === 0 ? '' : readFileEnd(path, bytesMax);
+    // The cut may split a character.
+    return (size > bytesMax ? text.replace(/^\uFFFD+/, '') : text).trim();
+  });
 }
 
 /** Larger outputs stay in files. */
@@ -163,24 +176,25 @@ async function take(one: Capture<FilledText>, left: Left): Promise<Result<Taken 
       return one.type === 'any' ? ok({ value: left.status, inFile: false }) : typed(String(left.status), one.type);
     case 'stdout':
     case 'stderr':
-      return takeFile({ path: stepFile(left.folder, one.from.kind), trims: trims(true) }, one, left);
+      return takeFile({ path: stepFile(left.folder, one.from.kind), trims: trims(true), isOurs: true }, one, left);
     case 'file': {
       const written = resolveText(one.from.path, left.files);
       if (!written.ok) return missing(written.error);
       if (written.value === '' || written.value.includes('\0'))
         return missing('the path of its file is empty or has a NUL byte');
-      return takeFile({ path: resolve(left.cwd, written.value), trims: trims(false) }, one, left);
+      return takeFile({ path: resolve(left.cwd, written.value), trims: trims(false), isOurs: false }, one, left);
     }
   }
 }
 
 async function takeFile(
-  { path, trims }: { readonly path: string; readonly trims: boolean },
+  { path, trims, isOurs }: { readonly path: string; readonly trims: boolean; readonly isOurs: boolean },
   one: Capture<FilledText>,
   left: Left,
 ): Promise<Result<Taken | null, Problem>> {
   try {
-    const stat = statSync(path);
+    // Of the files of the user, links are followed.
+    const stat = isOurs ? lstatSync(path) : statSync(path);
     if (!stat.isFile()) return missing(`${path} is not a regular file`);
     if (stat.size > LOADED_BYTES_MAX) {
       const problem = misfitOfLarge(path, stat.size, one.type);
@@ -282,22 +296,6 @@ function isWhite(byte: number): boolean {
   return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 }
 
-function tailOf(path: string): string | null {
-  const file = tolerate([...ABSENT, ...REFUSED], null, () => openSync(path, 'r'));
-  if (file === null) return null;
-  try {
-    const { size } = statSync(path);
-    const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
-    const length = readSync(file, bytes, 0, bytes.length, size - bytes.length);
-    // The cut may split a character.
-    const cut = size > bytes.length ? bytes.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
-    const text = bytes.subarray(Math.max(0, cut), length).toString('utf8').trim();
-    return text === '' ? null : text;
-  } finally {
-    closeSync(file);
-  }
-}
-
 function missing(message: string): { readonly ok: false; readonly error: Problem } {
   return err({ kind: 'output-missing', message });
 }
@@ -364,10 +362,10 @@ function readPiece(files: RunFiles, name: string): Result<string, string> {
   try {
     const inRun = relative(realpathSync(runFolder), realpathSync(path));
     if (!KEPT.test(inRun)) return err(`${path} is not a stored output of this run`);
-    const { size } = statSync(path);
-    if (size > PIECE_BYTES_MAX)
-      return err(`${path} has ${size} bytes: too many to be put into a text; use the file itself`);
-    return ok(readFileSync(path, 'utf8'));
+    const read = readUntrustedFile(path, PIECE_BYTES_MAX);
+    if (read === null) return err(`${path} is not a regular file`);
+    if (read.text === null) return err(`${path} is too large to be put into a text; use the file itself`);
+    return ok(read.text);
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED)) return err(`${path} cannot be read (${error.code})`);
     throw error;

@@ -1,26 +1,21 @@
 // The driver that reads lists from JSON files. Reading changes nothing, so a later engine simply reads again.
 
-import { open } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 import { assert, err, ok, type Result } from '../base/errors.ts';
 import { type Json, jsonErrorPosition, readJsonText } from '../base/json.ts';
-import type { Answer, Driver, RunFiles } from '../engine/ports.ts';
+import type { Answer, Driver } from '../engine/ports.ts';
 import { type Effect, type Outcome, type ReadSpec, success } from '../ir/effect.ts';
 import type { FilledText } from '../ir/text.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errors.ts';
+import type { DriverContext } from './environment.ts';
 import { failed, resolveText } from './outputs.ts';
 import { PendingEffects } from './pending-effect.ts';
 
-export interface ReadDriverOptions {
-  readonly files: RunFiles;
-  /** The default working directory. Absolute. */
-  readonly cwd: string;
-}
-
 const BYTES_MAX = 64 * 1024 * 1024;
 
-export function readDriver(options: ReadDriverOptions): Driver {
+export function readDriver({ files, cwd }: Pick<DriverContext, 'files' | 'cwd'>): Driver {
   const pending = new PendingEffects();
   const ask = ({ id, spec }: Effect, answer: Answer): void => {
     assert(spec.kind === 'read', `nothing to read: ${id} is a ${spec.kind}`);
@@ -29,10 +24,11 @@ export function readDriver(options: ReadDriverOptions): Driver {
     );
   };
   const read = async (spec: ReadSpec<FilledText>): Promise<Outcome> => {
-    const path = resolveText(spec.path, options.files);
-    const items = path.ok ? await readList(pathOf(path.value, spec.from, options)) : path;
-    if (items.ok) return success({ items: items.value });
-    return failed('invalid-items', items.error);
+    const path = resolveText(spec.path, files);
+    if (!path.ok) return failed('invalid-items', path.error);
+    const whole = spec.from === 'cwd' ? resolve(cwd, path.value) : join(files.localPath(''), path.value);
+    const items = await readList(whole);
+    return items.ok ? success({ items: items.value }) : failed('invalid-items', items.error);
   };
   return { start: ask, find: ask, stop: (effectId, how) => pending.get(effectId)?.stop(how) };
 }
@@ -50,12 +46,15 @@ async function readList(path: string): Promise<Result<readonly Json[], string>> 
     return err(at === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultAt(at, text.value)}`);
   }
   const { value } = read;
-  return Array.isArray(value) ? ok(value as readonly Json[]) : err(`${path} holds no list but ${describe(value)}`);
+  if (Array.isArray(value)) return ok(value as readonly Json[]);
+  const kind = value === null ? 'null' : typeof value === 'object' ? 'a map' : `a ${typeof value}`;
+  return err(`${path} holds no list but ${kind}`);
 }
 
 async function readText(path: string): Promise<Result<string, string>> {
   try {
-    const file = await open(path, 'r');
+    // Links are followed: it is a file of the user. A pipe is not waited for.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const stat = await file.stat();
       if (!stat.isFile()) return err(`${path} is not a regular file`);
@@ -72,17 +71,9 @@ async function readText(path: string): Promise<Result<string, string>> {
   }
 }
 
-function pathOf(path: string, from: ReadSpec<unknown>['from'], { cwd, files }: ReadDriverOptions): string {
-  return from === 'cwd' ? resolve(cwd, path) : join(files.localPath(''), path);
-}
-
 function faultAt(at: number, text: string): string {
   const before = text.slice(0, at).split('\n');
   const place = `line ${before.length}, column ${Array.from(before.at(-1) ?? '').length + 1}`;
   if (at >= text.length) return text.trim() === '' ? 'it is empty' : `it breaks off at ${place}`;
   return `${JSON.stringify(text.slice(at, at + 20))} at ${place} does not belong there`;
-}
-
-function describe(value: Json): string {
-  return value === null ? 'null' : typeof value === 'object' ? 'a map' : `a ${typeof value}`;
 }

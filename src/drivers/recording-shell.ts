@@ -103,9 +103,13 @@ export function beginning(prefix: string, more: string | null = null): string {
   return `set -C;umask 077;${uptime}${record}||exit ${NOT_BEGUN};set +C;umask ${UMASK.toString(8)};`;
 }
 
-/** Records the status of the last command, and keeps it in $meow_status (shell/2). */
+/**
+ * Records the status of the last command, and keeps it in $meow_status (shell/2). Unless the script has put a link or a pipe in
+ * the place of the record: the shell would write through the one, and wait for the other.
+ */
 export function ending(prefix: string): string {
-  return `meow_status=$?;echo "exit $meow_status">>${shellWord(`${prefix}status`)}`;
+  const path = shellWord(`${prefix}status`);
+  return `meow_status=$?;[ -h ${path} ]||[ -p ${path} ]||echo "exit $meow_status">>${path}`;
 }
 
 function isExecutable(path: string): boolean {

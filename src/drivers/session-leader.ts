@@ -46,21 +46,27 @@ const LOOK_MS = 800;
 const waiting = new Set<() => void>();
 let rounds: NodeJS.Timeout | null = null;
 
-/** Calls once, when the process has recorded its status or is gone without one. Does not keep this process alive. */
-export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status: number | null) => void): void {
+/**
+ * Calls once, when the process has recorded its status or is gone without one. Returns a function that cancels it. Does not
+ * keep this process alive.
+ */
+export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status: number | null) => void): () => void {
   let over = false;
-  const end = (status: number | null): void => {
+  const close = (): void => {
     over = true;
-    leaveRounds(lookIfGone);
     watcher?.close();
-    gone(status);
+    waiting.delete(lookIfGone);
+    if (waiting.size > 0 || rounds === null) return;
+    clearInterval(rounds);
+    rounds = null;
   };
   const look = (): void => {
     if (over) return;
     const alive = lives(leader);
     const status = readExit(folder);
-    if (status !== null) end(status);
-    else if (!alive) end(null);
+    if (status === null && alive) return;
+    close();
+    gone(status);
   };
   // While it is alive, the watch reports its record.
   const lookIfGone = (): void => {
@@ -68,19 +74,9 @@ export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status
   };
   const watcher = watchPath(stepFile(folder, 'status'), look, { background: true });
   setTimeout(look, 0).unref();
-  joinRounds(lookIfGone);
-}
-
-function joinRounds(look: () => void): void {
-  waiting.add(look);
+  waiting.add(lookIfGone);
   rounds ??= setInterval(() => {
     for (const each of waiting) each();
   }, LOOK_MS).unref();
-}
-
-function leaveRounds(look: () => void): void {
-  waiting.delete(look);
-  if (waiting.size > 0 || rounds === null) return;
-  clearInterval(rounds);
-  rounds = null;
+  return close;
 }

@@ -23,12 +23,12 @@ import { NOT_BEGUN } from './recording-shell.ts';
 const { errno, signals } = constants;
 /** Argument of fcntl, the same on Linux, macOS and the BSDs. */
 const F_SETFL = 4;
+/** Neither follows a link nor waits for a pipe (sys/files.ts, guard/1 and guard/2). */
+const CAREFULLY = fs.O_NOFOLLOW | fs.O_NONBLOCK;
 /** If this environment variable exists, perl does not load locales. */
 export const SKIP_LOCALE = 'PERL_SKIP_LOCALE_INIT';
 /** With more processes than this at work, a spare would only take their time. */
 export const BUSY = availableParallelism();
-/** The width of an id on the pipe of held processes, with its line end. */
-export const ID_WIDTH = 12;
 /** The number of bytes that every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
 const WRITE_MAX = 512;
 
@@ -46,8 +46,7 @@ BEGIN {
   };
   require POSIX if !$loaded;
 }
-open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && open(my $ahead, '<&', 3) && pipe(my $ends, my $end) or exit 1;
-POSIX::close(3);
+open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && pipe(my $ends, my $end) or exit 1;
 open(my $null, '<', '/dev/null') or exit 1;
 POSIX::dup2(fileno($null), $_) for 0, 1, 2;
 $SIG{FPE} = 'DEFAULT';
@@ -59,16 +58,16 @@ my $wake = sub { local $!; syswrite($end, '.') };
 POSIX::sigaction(${signals.SIGCHLD}, bless({ HANDLER => $wake, MASK => $none, FLAGS => 0, SAFE => 0 }, 'POSIX::SigAction'));
 fcntl($ends, ${F_SETFL}, ${fs.O_NONBLOCK}) or exit 1;
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
-my $read = ${fs.O_RDONLY};
-my ($append, $create, $replace) = map { ${fs.O_WRONLY | fs.O_CREAT} | $_ } ${fs.O_APPEND}, ${fs.O_EXCL}, ${fs.O_TRUNC};
+my ($read, $append) = (${fs.O_RDONLY}, ${fs.O_WRONLY | fs.O_APPEND});
+my $create = $append | ${fs.O_CREAT | fs.O_EXCL};
 
 # What the next process needs, before it exists or in it.
 sub parse {
-  my ($id, $when, $cwd, $prefix, $records, $stdin, @rest) = split /\0/, $_[0], -1;
+  my ($id, $cwd, $prefix, $records, $stdin, @rest) = split /\0/, $_[0], -1;
   my @lists;
   while (@rest) { my $count = shift @rest; push @lists, [splice(@rest, 0, $count)] }
   my ($files, $unset, $set, @commands) = @lists;
-  return { id => $id, when => $when, cwd => $cwd, prefix => $prefix, records => $records, stdin => $stdin,
+  return { id => $id, cwd => $cwd, prefix => $prefix, records => $records, stdin => $stdin,
     files => $files, unset => $unset, set => {@$set}, commands => \@commands };
 }
 sub make_ready {
@@ -80,9 +79,9 @@ sub try_ready {
   my $wanted = shift;
   my $prefix = $wanted->{prefix};
   my @files = @{$wanted->{files}};
-  while (my ($name, $text) = splice(@files, 0, 2)) { write_file("$prefix$name", $replace, $text) or return 0 }
-  return redirect($prefix . 'stdout', $append, 1) && redirect($prefix . 'stderr', $append, 2)
-    && redirect($wanted->{stdin}, $read, 0) && chdir($wanted->{cwd});
+  while (my ($name, $text) = splice(@files, 0, 2)) { write_all(create_anew("$prefix$name"), $text) or return 0 }
+  return redirect($prefix . 'stdout', 1) && redirect($prefix . 'stderr', 2)
+    && take_as(POSIX::open($wanted->{stdin}, $read), 0) && chdir($wanted->{cwd});
 }
 sub make_folder {
   my $path = shift;
@@ -91,14 +90,40 @@ sub make_folder {
   return mkdir($path, 0700) || $! == ${errno.EEXIST};
 }
 sub redirect {
-  my ($path, $mode, $to) = @_;
-  my $file = POSIX::open($path, $mode, 0600) // return 0;
+  my ($path, $to) = @_;
+  my $file = POSIX::open($path, $create, 0600);
+  return take_as($file, $to) if defined $file || $! != ${errno.EEXIST};
+  # An earlier process of the attempt has created it, or somebody has put something there.
+  my $own = reopen($path);
+  return take_as(create_anew($path), $to) if !$own;
+  fcntl($own, ${F_SETFL}, ${fs.O_APPEND});
+  return POSIX::dup2(fileno($own), $to);
+}
+sub take_as {
+  my ($file, $to) = @_;
+  return 0 if !defined $file;
   POSIX::dup2($file, $to);
   POSIX::close($file);
 }
-sub write_file {
-  my ($path, $mode, $text) = @_;
-  my $file = POSIX::open($path, $mode, 0600) // return 0;
+# A file of ours, without a second name, to append to or to read from.
+sub reopen {
+  my ($path, $mode) = @_;
+  sysopen(my $file, $path, ($mode // $append) | ${CAREFULLY}) or return undef;
+  my ($links, $owner) = (stat $file)[3, 4];
+  return -f _ && $links == 1 && $owner == $> ? $file : undef;
+}
+# What is in the way makes room (sys/files.ts, guard/3).
+sub create_anew {
+  my $path = shift;
+  my $file = POSIX::open($path, $create, 0600);
+  return $file if defined $file || $! != ${errno.EEXIST};
+  lstat($path);
+  my $done = -d _ ? rename($path, sprintf('%s.aside-%06x%06x', $path, rand(1 << 24), rand(1 << 24))) : unlink($path);
+  return $done || $! == ${errno.ENOENT} ? POSIX::open($path, $create, 0600) : undef;
+}
+sub write_all {
+  my ($file, $text) = @_;
+  return 0 if !defined $file;
   my $written = POSIX::write($file, $text, length $text) // -1;
   POSIX::close($file);
   return 1 if $written == length $text;
@@ -115,23 +140,13 @@ sub uptime {
 # In the new process.
 sub become {
   my $wanted = shift;
-  await_go_ahead($wanted->{id}) if $wanted->{when} eq 'held';
   if ($wanted->{records} ne '') {
-    write_file("$wanted->{prefix}status", $create, "$$ " . uptime() . " ${bootId()}\n$wanted->{records}\n") or POSIX::_exit(${NOT_BEGUN});
+    write_all(POSIX::open("$wanted->{prefix}status", $create, 0600), "$$ " . uptime() . " ${bootId()}\n$wanted->{records}\n") or POSIX::_exit(${NOT_BEGUN});
   }
   $SIG{PIPE} = 'DEFAULT';
   no warnings;
   for (@{$wanted->{commands}}) { my ($path, @words) = @$_; exec { $path } @words }
   refuse($wanted->{id});
-}
-# An id of another is of one that died before it could read it.
-sub await_go_ahead {
-  my ($id, $told) = ($_[0], 0);
-  while ($told != $id) {
-    $told = '';
-    while ((my $rest = ${ID_WIDTH} - length $told) > 0) { sysread($ahead, $told, $rest, length $told) || POSIX::_exit(${NOT_BEGUN}) }
-  }
-  syswrite($report, "begun $id $$\n");
 }
 # Its exit status is one that nobody takes for that of a command.
 sub refuse {
@@ -160,10 +175,10 @@ sub start {
   my $text = shift;
   if ($text eq '') { $may_fork_spare = 1; return }
   my $pid = give_to_spare($text) // fork_into($text) // return;
-  my ($id, $when, $cwd, $prefix, $records) = split /\0/, $text, 6;
+  my ($id, $cwd, $prefix, $records) = split /\0/, $text, 5;
   $child{$pid} = [$id, $prefix, $records];
   $recorded++ if $records ne '';
-  $reports .= "begun $id $pid\n" if $when ne 'held';
+  $reports .= "begun $id $pid\n";
 }
 sub give_to_spare {
   my ($pid, $orders) = @{$spare // return undef};
@@ -189,10 +204,11 @@ sub record_end {
   # It may have ended before it began.
   if ($status == ${NOT_BEGUN} || $wait & 127) {
     my $first = '';
-    if (open(my $file, '<', $prefix . 'status')) { $first = <$file> // '' }
+    if (my $file = reopen($prefix . 'status', $read)) { sysread($file, $first, 64) }
     return if $first !~ /^$pid /;
   }
-  write_file($prefix . 'status', $append, "exit $status\n");
+  my $file = reopen($prefix . 'status');
+  syswrite($file, "exit $status\n") if $file;
 }
 sub send_reports {
   while ($reports ne '') {

@@ -9,32 +9,24 @@
 // spawner/3  If the helper dies, or reports something unintelligible, the engine kills it and tells those who wait for it,
 //            who look for their processes themselves.
 //
-// A request is its length, a line end, and fields separated by NUL: id, when, working directory, prefix of its files, the line
+// A request is its length, a line end, and fields separated by NUL: id, working directory, prefix of its files, the line
 // to record or nothing, path of stdin; then lists, each with its length in front: names and texts of files, environment variables
 // to unset, names and values of those to set, and one list for each command: a path and the words of argv. Reports are
 // lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. A process that cannot become its command
 // writes its own line: each write is of whole lines, and so short that the system does not divide it.
-//
-// A request may be *held*: all is made ready, and the process waits for its id on a second pipe before it becomes what was asked
-// for. It reads that pipe itself, without a detour; so only one is held at a time, and the next when it has said `begun`.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 
 import { present } from '../base/errors.ts';
 import type { ErrnoError } from '../sys/errors.ts';
 import { OWNER_MASKED } from '../sys/files.ts';
-import type { Environment, ProcessEvents } from '../sys/process.ts';
+import type { Environment, ProcessEvents, ProcessRequest } from '../sys/process.ts';
 import { findProgram } from './recording-shell.ts';
-import { BUSY, ID_WIDTH, SKIP_LOCALE, spawnerScript } from './spawner-script.ts';
+import { BUSY, SKIP_LOCALE, spawnerScript } from './spawner-script.ts';
 
-export interface SpawnRequest {
-  /** Absolute. */
-  readonly cwd: string;
-  /** The paths of its files without their names (step-folder.ts). Their folder is created if it is missing. */
-  readonly prefix: string;
-  readonly environment: Environment;
+export interface SpawnRequest extends Pick<ProcessRequest, 'cwd' | 'environment' | 'prefix'> {
   /** Files to write before the process begins. */
   readonly files: Readonly<Record<string, string>>;
   /** Absolute path. */
@@ -49,7 +41,7 @@ export interface SpawnRequest {
 }
 
 export interface SpawnEvents extends ProcessEvents {
-  /** The helper died, or the process died before it was reported: its progress is unknown. */
+  /** The helper died: the progress of the process is unknown. */
   abandoned(): void;
 }
 
@@ -93,11 +85,6 @@ export class Spawner {
     present(this.#helper, 'the helper was not launched').request(this.#fields(request), events);
   }
 
-  /** Like `start`, but the process begins when the returned function is called. Null if another process is waiting. */
-  prepare(request: SpawnRequest, events: SpawnEvents): (() => void) | null {
-    return this.#helper?.state === 'ready' ? this.#helper.hold(() => this.#fields(request), events) : null;
-  }
-
   #fields({ cwd, prefix, environment, files, stdin, record, commands }: SpawnRequest): readonly string[] {
     const { base, own } = environment;
     if (base !== this.#base.of) {
@@ -116,10 +103,10 @@ function startedHelper(perl: string, environment: Variables): Helper | null {
   const started = spawn(perl, ['-e', spawnerScript()], {
     detached: true,
     env: { ...environment, [SKIP_LOCALE]: '1' },
-    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
+    stdio: ['pipe', 'pipe', 'ignore'],
   });
   // Otherwise its pipes may be missing too.
-  if (started.pid !== undefined) return new Helper(started as PipedProcess);
+  if (started.pid !== undefined) return new Helper(started);
   started.once('error', () => undefined);
   return null;
 }
@@ -128,25 +115,19 @@ function startedHelper(perl: string, environment: Variables): Helper | null {
 class Helper {
   state: 'starting' | 'ready' | 'dead' = 'starting';
   readonly #process: PipedProcess;
-  readonly #goAhead: Writable;
-  readonly #pending = new Map<string, Pending>();
-  #held: string | null = null;
-  /** The ids of processes that may begin, or have. */
-  readonly #inFlight = new Set<string>();
+  /** Processes that were requested and have not ended, by id. */
+  readonly #pending = new Map<string, SpawnEvents>();
   #count = 0;
   #partialLine = '';
   #unsent = '';
 
   constructor(process: PipedProcess) {
     this.#process = process;
-    this.#goAhead = this.#process.stdio[3] as Writable;
     this.#process.stdout.setEncoding('latin1');
     this.#process.stdout.on('data', (text: string) => this.#read(text));
     // A broken pipe, or a perl that was killed: it is all the same to those who wait.
-    for (const pipe of [this.#process.stdin, this.#goAhead]) pipe.on('error', () => this.#breakDown());
+    this.#process.stdin.on('error', () => this.#breakDown());
     this.#process.on('error', () => this.#breakDown());
-    // A waiting process ends with the helper, and closes its pipes.
-    this.#process.on('exit', () => this.#goAhead.destroy());
     this.#process.on('close', () => this.#breakDown());
     this.#keepEngineAlive(false);
   }
@@ -156,28 +137,12 @@ class Helper {
   }
 
   request(fields: readonly string[], events: SpawnEvents): void {
-    this.#begin(this.#send('at-once', fields, events));
-  }
-
-  /** Prepares a process, and returns a function that lets it begin. Null if another one is waiting. */
-  hold(fields: () => readonly string[], events: SpawnEvents): (() => void) | null {
-    if (this.#held !== null) return null;
-    const id = this.#send('held', fields(), events);
-    this.#held = id;
-    return () => {
-      if (!this.#pending.has(id)) return;
-      this.#begin(id);
-      this.#goAhead.write(`${id.padStart(ID_WIDTH - 1)}\n`);
-    };
-  }
-
-  #send(when: 'at-once' | 'held', fields: readonly string[], events: SpawnEvents): string {
     this.#count += 1;
     const id = String(this.#count);
-    this.#pending.set(id, { events, hasBegun: false });
-    const text = [id, when, ...fields].join('\0');
+    this.#pending.set(id, events);
+    if (this.#pending.size === 1) this.#keepEngineAlive(true);
+    const text = [id, ...fields].join('\0');
     this.#write(`${Buffer.byteLength(text)}\n${text}`);
-    return id;
   }
 
   /** Sends the requests of one tick together: a stream takes its time for every piece. */
@@ -204,43 +169,33 @@ class Helper {
   }
 
   #apply([, what, id = '', number = '']: readonly string[]): void {
-    const pending = this.#pending.get(id);
-    if (pending === undefined) return;
-    if (id === this.#held) this.#held = null;
-    const { events, hasBegun } = pending;
+    const events = this.#pending.get(id);
+    if (events === undefined) return;
     if (what === 'begun') {
-      pending.hasBegun = true;
       events.begun(Number(number));
       // Now the helper has time to fork a spare, unless there is much to do anyway.
       if (this.#pending.size <= BUSY) this.#write('0\n');
       return;
     }
     this.#pending.delete(id);
-    if (this.#inFlight.delete(id) && this.#inFlight.size === 0) this.#keepEngineAlive(false);
+    if (this.#pending.size === 0) this.#keepEngineAlive(false);
     if (what === 'refused') events.refused(errnoError(Number(number)));
-    else if (hasBegun) events.ended(exitStatus(Number(number)));
-    else events.abandoned();
+    else events.ended(exitStatus(Number(number)));
   }
 
   #breakDown(): void {
     if (this.state === 'dead') return;
     this.state = 'dead';
     this.#process.kill('SIGKILL');
-    this.#inFlight.clear();
     this.#keepEngineAlive(false);
     const left = [...this.#pending.values()];
     this.#pending.clear();
-    for (const { events } of left) events.abandoned();
-  }
-
-  #begin(id: string): void {
-    this.#inFlight.add(id);
-    if (this.#inFlight.size === 1) this.#keepEngineAlive(true);
+    for (const events of left) events.abandoned();
   }
 
   /** The engine waits for processes that run, not for the helper itself. */
   #keepEngineAlive(isNeeded: boolean): void {
-    for (const part of [this.#process, this.#process.stdin, this.#process.stdout, this.#goAhead]) {
+    for (const part of [this.#process, this.#process.stdin, this.#process.stdout]) {
       // The pipes are sockets, but their types do not say so.
       const handle = part as { ref?(): void; unref?(): void };
       if (isNeeded) handle.ref?.();
@@ -249,13 +204,7 @@ class Helper {
   }
 }
 
-/** What its `stdio` makes of it. */
-type PipedProcess = ChildProcess & { readonly stdin: Writable; readonly stdout: Readable };
-
-interface Pending {
-  readonly events: SpawnEvents;
-  hasBegun: boolean;
-}
+type PipedProcess = ChildProcessByStdio<Writable, Readable, null>;
 
 const REPORT = /^(begun|refused|ended) (\d+) (\d+)$/;
 

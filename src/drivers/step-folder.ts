@@ -12,11 +12,13 @@
 // digit, so the files of the steps `a` and `a.1` differ.
 
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 import { err, type Result } from '../base/errors.ts';
 import type { RunFiles } from '../engine/ports.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../sys/errors.ts';
+import { isErrno, UNUSABLE } from '../sys/errors.ts';
+import { clearPlaceOf, lookAt, makeFolder, readUntrustedFile, writePrivate } from '../sys/files.ts';
 
 /** Where an attempt has its files: a folder for itself, or a prefix of their names in a folder for all. */
 export interface StepFolder {
@@ -45,8 +47,24 @@ export function stepFolder(files: RunFiles, step: string, attempt: number): Step
 }
 
 /** The path of a file of an attempt. */
-export function stepFile({ prefix }: StepFolder, name: string): string {
+export function stepFile({ prefix }: Pick<StepFolder, 'prefix'>, name: string): string {
   return `${prefix}${name}`;
+}
+
+/** Creates its folder if necessary. Throws system errors. */
+export function writeStepFile(folder: Pick<StepFolder, 'prefix'>, name: string, text: string): void {
+  const path = stepFile(folder, name);
+  makeFolder(dirname(path));
+  writePrivate(path, text);
+}
+
+/**
+ * Makes the folder ready for a process of the attempt. Somebody may have put something else in the place of `status`: a shell
+ * would wait for a pipe, or write through a link. Throws system errors.
+ */
+export function prepareStepFolder({ prefix }: Pick<StepFolder, 'prefix'>): void {
+  makeFolder(dirname(`${prefix}status`));
+  clearPlaceOf(`${prefix}status`);
 }
 
 /** A part of an attempt that has the same files. */
@@ -107,7 +125,7 @@ export function readExit(folder: StepFolder): number | null {
 
 /** The time of the last write to `status`, in milliseconds since 1970; now if it is absent. */
 export function readExitTime(folder: StepFolder): number {
-  return tolerate(ABSENT, Date.now(), () => Math.round(statSync(stepFile(folder, 'status')).mtimeMs));
+  return Math.round(lookAt(stepFile(folder, 'status'))?.mtimeMs ?? Date.now());
 }
 
 /** `status`: the text of the file; null if it is absent. */
@@ -122,21 +140,20 @@ export function wasCutOff(exit: number | null): boolean {
   return exit === null || exit > 128;
 }
 
-/** Null if the file is absent. */
+/** Null if the file is absent, or something else is in its place. */
 export function readStatus(folder: StepFolder): string | null {
-  // It is ASCII, but Node reads UTF-8 in a single call.
-  return tolerate(ABSENT, null, () => readFileSync(stepFile(folder, 'status'), 'utf8'));
+  return readUntrustedFile(stepFile(folder, 'status'), STATUS_BYTES_MAX)?.text ?? null;
 }
 
-/** Codes with which the system refuses to read or write a file. */
-export const REFUSALS = [...REFUSED, ...EXHAUSTED, ...ABSENT] as const;
+/** The plan of a turn has less than a thousand. */
+const STATUS_BYTES_MAX = 1_000_000;
 
 /** A refusal of the system is an error, like those of `act` itself. Every other exception is thrown. */
 export function unlessRefused<T>(act: () => Result<T, string>): Result<T, string> {
   try {
     return act();
   } catch (error) {
-    if (isErrno(error, ...REFUSALS)) return err(error.message);
+    if (isErrno(error, ...UNUSABLE)) return err(error.message);
     throw error;
   }
 }

@@ -21,7 +21,6 @@ export function syncing(driver: Driver, places: readonly string[]): Driver {
   return {
     start: (effect, answer, note) => driver.start(effect, synced(answer), note),
     find: (effect, answer, note) => driver.find(effect, synced(answer), note),
-    prepare: (effect) => driver.prepare?.(effect),
     stop: (effectId, how) => driver.stop(effectId, how),
     conclude: (effectId) => driver.conclude?.(effectId),
     decide: (effectId, verdict) => driver.decide?.(effectId, verdict),

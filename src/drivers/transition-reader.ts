@@ -2,27 +2,29 @@
 // that the effect names (ir/answer-transitions.ts). An answer without a valid transition is a failure that says what to
 // answer instead.
 
-import { realpathSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { chmodSync, realpathSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 
 import { err, ok, present, type Result } from '../base/errors.ts';
 import { own } from '../base/json.ts';
 import type { Answer, Driver, Note, RunFiles } from '../engine/ports.ts';
-import { laneContextOf, printedTexts, readTransitions } from '../ir/answer-transitions.ts';
+import { type EnterWorkflow, laneContextOf, printedTexts, readTransitions } from '../ir/answer-transitions.ts';
 import type { CommandSpec, Effect, Outcome, Success, TurnSpec } from '../ir/effect.ts';
-import type { Program } from '../ir/program.ts';
+import { keptFilesOf, type Program, type ProgramPart } from '../ir/program.ts';
 import { refuseAnswer } from '../ir/reminder.ts';
 import { simulatedAnswer } from '../ir/simulated-answer.ts';
 import type { FilledText } from '../ir/text.ts';
 import { crash } from '../sys/errors.ts';
-import { makeFolder, readFileEnd } from '../sys/files.ts';
+import { makeFolder, makeFolderBelow, readFileEnd, replacePrivate } from '../sys/files.ts';
 import { Output } from './agent/headless/output.ts';
 import { resolveWorkdir } from './environment.ts';
 import { answerText, failed, resolveText } from './outputs.ts';
 import { stepFile, stepFolder, type StepFolder, unlessRefused } from './step-folder.ts';
 
 export interface TransitionContext {
-  readonly program: Pick<Program, 'machines' | 'steerings'>;
+  readonly program: Pick<Program, 'machines' | 'steerings' | 'attachments'>;
+  /** Compiles a workflow that a state of a machine names by its path; absent: only known workflows can be entered. */
+  readonly enter?: (machine: string, path: string) => Result<ProgramPart, string>;
   readonly files: RunFiles;
   /** Base of relative folders in answers. Absolute. */
   readonly cwd: string;
@@ -35,19 +37,23 @@ export function steered(driver: Driver, place: TransitionContext): Driver {
     const key = steeredSpec(effect)?.steering ?? null;
     if (key === null) return answer;
     if (effect.spec.kind !== 'command') return (outcome) => answer(followed(effect, key, outcome, place));
-    const output = new PrintedLines(stepFolder(place.files, effect.step, effect.attempt), note);
+    const ended = followPrinted(stepFolder(place.files, effect.step, effect.attempt), note);
     return (outcome) => {
       const end = async (): Promise<void> => {
-        const printed = await output.end();
+        const printed = await ended();
         const whole = outcome.kind === 'success' ? { ...outcome, printed } : outcome;
         answer(followed(effect, key, whole, place));
       };
       end().catch(crash);
     };
   };
+  const writeKept = keptFilesWriter(place);
   return {
     start: (effect, answer, note) => {
-      const problem = strayed(effect, place) ?? taskFolderProblem(effect, place);
+      const problem =
+        strayed(effect, place) ??
+        taskFolderProblem(effect, place) ??
+        (effect.spec.kind === 'command' ? writeKept() : null);
       if (problem === null) driver.start(effect, reading(effect, answer, note), note);
       else setImmediate(() => answer(failed('not-started', problem)));
     },
@@ -56,34 +62,26 @@ export function steered(driver: Driver, place: TransitionContext): Driver {
       driver.find(effect, reading(effect, answer, note), note);
     },
     stop: (effectId, how) => driver.stop(effectId, how),
-    prepare: (effect) => {
-      if (strayed(effect, place) === null) driver.prepare?.(effect);
-    },
   };
 }
 
-/** Texts that the output of a script shows to the user, each noted when its line is there. */
-class PrintedLines {
-  readonly #output: Output;
-  #printed: readonly string[] = [];
-
-  constructor(folder: StepFolder, note: Note | undefined) {
-    const line = (text: string): void => {
-      this.#printed = [...this.#printed, ...printedTexts(text)];
-    };
-    let noted = 0;
-    const grown = (): void => {
-      if (this.#printed.length > noted) void note?.({ printed: this.#printed });
-      noted = this.#printed.length;
-    };
-    const reader = { essential: ['<print'], line, longLine: () => undefined };
-    this.#output = new Output({ path: stepFile(folder, 'stdout'), reader, grown, background: true });
-  }
-
-  async end(): Promise<readonly string[]> {
-    await this.#output.end();
-    return this.#printed;
-  }
+/** Notes the texts that the output of a script shows to the user. The returned function is for its end: all texts. */
+function followPrinted(folder: StepFolder, note: Note | undefined): () => Promise<readonly string[]> {
+  let printed: readonly string[] = [];
+  let noted = 0;
+  const line = (text: string): void => {
+    printed = [...printed, ...printedTexts(text)];
+  };
+  const grown = (): void => {
+    if (printed.length > noted) void note?.({ printed });
+    noted = printed.length;
+  };
+  const reader = { essential: ['<print'], line, longLine: () => undefined };
+  const output = new Output({ path: stepFile(folder, 'stdout'), reader, grown, background: true });
+  return async () => {
+    await output.end();
+    return printed;
+  };
 }
 
 /** Makes the folder of the lane if the effect uses it. A sentence why that is not possible; null if it is. */
@@ -94,6 +92,29 @@ function taskFolderProblem(effect: Effect, { files }: TransitionContext): string
   if (!uses) return null;
   const made = unlessRefused(() => ok(makeFolder(folder)));
   return made.ok ? null : `its task folder cannot be made: ${made.error}`;
+}
+
+/**
+ * Writes the files that the run keeps to its folder, once in the life of an engine: scripts of an archive. The returned
+ * function gives a sentence why that is not possible; null if it is.
+ */
+function keptFilesWriter({ program, files }: TransitionContext): () => string | null {
+  let isWritten = false;
+  return () => {
+    if (isWritten) return null;
+    const written = unlessRefused(() => {
+      for (const { path, base64, isExecutable } of keptFilesOf(program)) {
+        const target = files.localPath(path);
+        makeFolderBelow(files.localPath(''), dirname(target));
+        // An earlier engine may have started it: a new file does not disturb a running script.
+        replacePrivate(target, Buffer.from(base64, 'base64'));
+        if (isExecutable) chmodSync(target, 0o700);
+      }
+      return ok(undefined);
+    });
+    isWritten = written.ok;
+    return written.ok ? null : `the scripts of its archive cannot be written: ${written.error}`;
+  };
 }
 
 /** Null if its answer names no transitions. */
@@ -124,7 +145,14 @@ function followed(effect: Effect, key: string, outcome: Outcome, place: Transiti
   const { steering, machine } = steeringNamed(key, place.program);
   const text = answerOf(effect, outcome, place.files);
   if (!text.ok) return refused(effect, outcome, text.error, null, '');
-  const read = readTransitions(steering, machine, laneContextOf(effect), text.value);
+  const grown: ProgramPart[] = [];
+  const enter: EnterWorkflow = (path) => {
+    const entered = place.enter?.(steering.machine, path) ?? err(`${path} was not known when the run started`);
+    if (!entered.ok) return entered;
+    grown.push(entered.value);
+    return ok(entered.value.entry);
+  };
+  const read = readTransitions(steering, machine, laneContextOf(effect), text.value, enter);
   if (read.kind === 'refused') return refused(effect, outcome, read.message, read.reminder, text.value);
   for (const folder of read.folders) {
     const problem = folderProblem(folder, place);
@@ -134,7 +162,8 @@ function followed(effect: Effect, key: string, outcome: Outcome, place: Transiti
   }
   // The answer may be told apart from the messages.
   const more = read.printed.filter((each) => !outcome.printed.includes(each));
-  return { ...outcome, follows: read.follows, printed: [...outcome.printed, ...more] };
+  const added = grown.length === 0 ? {} : { grown: grown.map((part) => JSON.stringify(part)) };
+  return { ...outcome, ...added, follows: read.follows, printed: [...outcome.printed, ...more] };
 }
 
 /** Names the variable that is too long: the system only says that the environment is. */

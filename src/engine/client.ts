@@ -35,7 +35,7 @@ export interface StartedRun {
 /** Leaves nothing behind if the first record cannot be written. */
 export async function startRun(services: EngineServices, program: Program, request: RunRequest): Promise<StartedRun> {
   const journal = await create(services.store, program, request);
-  return startEngine(services, journal, request.id, () => ({ request, first: requestInput(journal, request) }));
+  return startEngine(services, journal, request.id, requestInput(journal, request), () => request);
 }
 
 /** Makes the run durable without starting anything; a resume starts its effects. Leaves nothing behind on failure. */
@@ -54,30 +54,22 @@ export async function createRun(
   }
 }
 
-export async function resumeRun(
+export function resumeRun(
   services: EngineServices,
   runId: string,
   how: Omit<Extract<Input, { kind: 'run-resumed' }>, 'kind'>,
 ): Promise<StartedRun> {
-  const journal = await services.store.open(runId);
-  return startEngine(services, journal, runId, () => ({
-    request: requestOf(runId, journal),
-    first: { kind: 'run-resumed', ...how },
-  }));
+  return reopen(services, runId, { kind: 'run-resumed', ...how });
 }
 
 /** Stops a run whose engine is gone: the stop is the first input, so nothing starts that was only asked for. */
-export async function stopRun(
-  services: EngineServices,
-  runId: string,
-  by: string,
-  force: boolean,
-): Promise<StartedRun> {
+export function stopRun(services: EngineServices, runId: string, by: string, force: boolean): Promise<StartedRun> {
+  return reopen(services, runId, { kind: 'stop-requested', by, force, replaces: true });
+}
+
+async function reopen(services: EngineServices, runId: string, first: Input): Promise<StartedRun> {
   const journal = await services.store.open(runId);
-  return startEngine(services, journal, runId, () => ({
-    request: requestOf(runId, journal),
-    first: { kind: 'stop-requested', by, force },
-  }));
+  return startEngine(services, journal, runId, first, () => requestOf(runId, journal));
 }
 
 async function create(store: Pick<Store, 'create'>, program: Program, request: RunRequest): Promise<Journal> {
@@ -91,15 +83,16 @@ function requestInput(journal: Journal, request: RunRequest): Input {
   return { kind: 'run-requested', request, programHash: journal.programHash };
 }
 
-/** `makeInput`: returns the request and the first input. The journal is closed if that fails. */
+/** Closes the journal if it fails. */
 async function startEngine(
   services: EngineServices,
   journal: Journal,
   id: string,
-  makeInput: () => { readonly request: RunRequest; readonly first: Input },
+  first: Input,
+  readRequest: () => RunRequest,
 ): Promise<StartedRun> {
   try {
-    const { request, first } = makeInput();
+    const request = readRequest();
     const session = (run: LiveRun): RunSession => services.session(run, request, journal);
     const engine = new Engine({ id, journal, clock: services.clock, session });
     if (engine.state.phase === 'ended' && engine.state.end === 'done') {

@@ -62,14 +62,16 @@ export class Engine implements LiveRun {
   readonly id: string;
   readonly state: RunState;
   readonly session: RunSession;
+  durable = true;
   readonly #journal: Journal;
   readonly #clock: Clock;
   /** Drivers that have been asked for an effect. */
   readonly #drivers = new Map<DriverKind, Driver>();
   readonly #deadlines: Deadlines;
   readonly #queue: QueuedInput[] = [];
+  /** The inputs of the latest batch. */
+  #taken: readonly QueuedInput[] = [];
   #wake: () => void = () => {};
-  #durable = true;
   #ended = false;
   #fatalError: Error | null = null;
   #seq: number;
@@ -82,10 +84,6 @@ export class Engine implements LiveRun {
     this.#seq = journal.records.length;
     this.#deadlines = new Deadlines(clock, this.state.timers, (timer) => this.post({ kind: 'deadline-passed', timer }));
     this.session = session(this);
-  }
-
-  get durable(): boolean {
-    return this.#durable;
   }
 
   stop(by: string, force: boolean): void {
@@ -136,6 +134,9 @@ export class Engine implements LiveRun {
         this.#deadlines.arm();
       }
       return this.state;
+    } catch (error) {
+      for (const { reject } of this.#taken) reject(error);
+      throw error;
     } finally {
       this.#deadlines.disarm();
       this.#ended = true;
@@ -145,30 +146,19 @@ export class Engine implements LiveRun {
 
   /** Decides all queued inputs, and makes the decisions durable with one append. */
   async #commit(): Promise<Batch> {
-    const queued = this.#queue.splice(0);
+    this.#taken = this.#queue.splice(0);
     // Stays false if a bug or a disk error interrupts the append.
-    this.#durable = false;
-    try {
-      const batch = this.#decide(queued);
-      if (batch.records.length > 0) {
-        const appended = this.#journal.append(batch.records);
-        // Drivers prepare effects while the disk writes. Not for the first record: a run without a record must leave
-        // nothing behind.
-        if (batch.records[0]?.seq !== 1) queueMicrotask(() => this.#prepare(batch.requests));
-        await appended;
-      }
-      this.#durable = true;
-      return batch;
-    } catch (error) {
-      for (const { reject } of queued) reject(error);
-      throw error;
-    }
+    this.durable = false;
+    const batch = this.#decide();
+    if (batch.records.length > 0) await this.#journal.append(batch.records);
+    this.durable = true;
+    return batch;
   }
 
-  #decide(queued: readonly QueuedInput[]): Batch {
+  #decide(): Batch {
     const records: JournalRecord[] = [];
     const timers: string[] = [];
-    for (const { input } of queued) {
+    for (const { input } of this.#taken) {
       const at = this.#clock.now();
       const decisions = decide(this.state, input, at);
       // The clock was set back, so the deadline has not passed yet.
@@ -180,26 +170,15 @@ export class Engine implements LiveRun {
       for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
     const requests = records.flatMap(({ decisions }) => decisions.flatMap((each) => requestsOf(this.state, each)));
-    return { queued, records, requests, timers };
+    return { records, requests, timers };
   }
 
   /** Starts what a durable batch asks for. */
-  #carryOut({ queued, records, requests, timers }: Batch): void {
-    try {
-      if (this.#fatalError === null) for (const request of requests) this.#send(request);
-      if (records.length > 0) this.session.observe(records, this.state);
-      this.#deadlines.add(timers);
-    } catch (error) {
-      for (const { reject } of queued) reject(error);
-      throw error;
-    }
-    for (const { resolve } of queued) resolve();
-  }
-
-  #prepare(requests: readonly DriverRequest[]): void {
-    for (const request of requests) {
-      if (request.kind === 'start') this.#driverOf(request.effect).prepare?.(request.effect);
-    }
+  #carryOut({ records, requests, timers }: Batch): void {
+    if (this.#fatalError === null) for (const request of requests) this.#send(request);
+    if (records.length > 0) this.session.observe(records, this.state);
+    this.#deadlines.add(timers);
+    for (const { resolve } of this.#taken) resolve();
   }
 
   #send(request: DriverRequest): void {
@@ -253,7 +232,6 @@ export class Engine implements LiveRun {
 
 /** What one append makes durable. */
 interface Batch {
-  readonly queued: readonly QueuedInput[];
   readonly records: readonly JournalRecord[];
   readonly requests: readonly DriverRequest[];
   readonly timers: readonly string[];

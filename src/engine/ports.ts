@@ -11,12 +11,6 @@ export interface Driver {
   /** For an effect that was never requested before. Returns at once; answers later, at least once. */
   start(effect: Effect, answer: Answer, note?: Note): void;
   /**
-   * The engine is about to request this effect: its record is being written. The driver may do slow work that has no
-   * effect yet. `start` follows, or the engine ends and nothing has begun. Not called before the run has a durable
-   * record.
-   */
-  prepare?(effect: Effect): void;
-  /**
    * For an effect that an earlier engine may have requested. If it left a result, that is the answer; if it is running,
    * the driver waits for it; if it never began, it starts; if it began and left nothing, its leftovers are killed and
    * the answer is `lost`.

@@ -52,7 +52,6 @@ interface DecidedRun {
   readonly state: RunState;
 }
 
-/** A decision as it is proven. */
 interface ProvenDecision extends AuthorizedDecision {
   readonly gate: string;
   /** ISO 8601, in UTC. */

@@ -23,10 +23,7 @@ export interface EngineAddress {
 export interface AskOptions {
   /** When the sender gives up even if no engine answers, in milliseconds since 1970; null is never. */
   readonly deadline: number | null;
-  /**
-   * Whether the message stays in the inbox for the next engine when the sender stops waiting: `when-late` after the
-   * deadline, `always` also when the sender is killed or aborted.
-   */
+  /** Whether it stays in the inbox: `when-late` after the deadline, `always` also if the sender is killed or aborts. */
   readonly keep: 'never' | 'when-late' | 'always';
   /** Stops the wait: the answer is null. Without it, SIGINT and SIGTERM end the process. */
   readonly signal?: AbortSignal | undefined;

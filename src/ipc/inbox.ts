@@ -14,14 +14,13 @@
 //   inbox/4  A sender that deletes its ID.ask waits no longer. An ID.ask that disappears without an ID.answer is not answered.
 //   inbox/5  Everything read is bounded: the size of a file, the number handled at a time, and the number of refused ones.
 
-import { type FSWatcher, lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { type FSWatcher, lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { err, type Result, UsageError } from '../base/errors.ts';
 import { ABSENT, isErrno, tolerate, UNUSABLE } from '../sys/errors.ts';
-import { readUntrustedFile, type UntrustedFile } from '../sys/files.ts';
+import { makePrivateFolder, readUntrustedFile, replacePrivate, type UntrustedFile } from '../sys/files.ts';
 import { watchPath } from '../sys/watch.ts';
-import { makePrivateFolder } from './address.ts';
 import type { Answer, AnswerMessage, Message } from './protocol.ts';
 import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
 
@@ -37,7 +36,7 @@ const ANSWER_KEPT_MS = 600_000;
 const LOOK_MS = 250;
 
 const MESSAGE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(ask|tell|event)$/;
-const UNFINISHED = /^\..*\.(ask|tell|answer)$/;
+const UNFINISHED = /^\..*\.(?:ask|tell)$|\.answer\.[0-9a-f]+\.new$/;
 
 export interface InboxOptions {
   readonly folder: string;
@@ -64,7 +63,6 @@ export class Inbox {
     makePrivateFolder(options.folder);
   }
 
-  /** From now on messages are handled. */
   open(): void {
     const look = (): void => void this.sweep();
     this.#watcher = watchPath(this.#options.folder, (name) => {
@@ -162,10 +160,8 @@ export class Inbox {
   /** The answer exists before the question is deleted (inbox/4). */
   #writeAnswer(name: string, answer: Answer): void {
     const id = name.slice(0, -'.ask'.length);
-    const unfinished = this.#path(`.${id}.answer`);
     try {
-      writeFileSync(unfinished, encodeAnswer(answer), { mode: 0o600 });
-      renameSync(unfinished, this.#path(`${id}.answer`));
+      replacePrivate(this.#path(`${id}.answer`), encodeAnswer(answer));
     } catch (error) {
       if (!isErrno(error, ...UNUSABLE)) throw error;
       this.#warn(`message ${name} cannot be answered (${error.code})`);
@@ -290,7 +286,6 @@ export function pendingMessages(inbox: string, runId: string): readonly Message[
   });
 }
 
-/** The file names of messages that an engine has refused. */
 export function refusedMessages(inbox: string): readonly string[] {
   return namesIn(join(inbox, 'refused'));
 }

@@ -19,7 +19,7 @@ import { type CurrentPrompt, currentPromptOf } from '../kernel/agents.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { canBeDecided, gateRequestOf } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
-import { checkReport, recordsRefusal, requiredFiles } from '../kernel/report.ts';
+import { checkReport, type FileProblem, recordsRefusal, requiredFiles } from '../kernel/report.ts';
 import { findStep } from '../kernel/scope.ts';
 import { effectId, isFinished, isOpenGate, type RunState, type StepState } from '../kernel/state.ts';
 import {
@@ -126,17 +126,10 @@ export class MessageHandler {
   async #stepDone({ agent, step: named, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
     const step = named ?? this.#previousStep(agent);
     const report = { agent, step, outputs, message };
-    const verdict = checkReport(this.#state, report);
-    if (verdict.kind === 'refused') {
-      const about = step ?? this.#state.agents.get(agent ?? '')?.busy?.id ?? '';
-      return this.#refuse(about, withProblems(verdict.message, this.#fileProblems(about, outputs)));
-    }
+    const about = step ?? this.#state.agents.get(agent ?? '')?.busy?.id ?? '';
+    const verdict = checkReport(this.#state, report, this.#fileProblems(about, outputs));
+    if (verdict.kind === 'refused') return this.#refuse(about, verdict.message);
     if (verdict.kind === 'repeated') return ACK;
-    const problems = this.#fileProblems(verdict.step, verdict.outputs);
-    if (problems.length > 0) {
-      const named = problems.map(({ name }) => name);
-      return this.#refuse(verdict.step, withProblems(invalidOutputs(this.#state, verdict.step, named), problems));
-    }
     await this.#run.submit({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
     // Another report, or the end of the step, may have been handled first.
     const after = checkReport(this.#state, { ...report, step: verdict.step });
@@ -407,12 +400,9 @@ function openGates(state: RunState): readonly string[] {
 /** The answer to a second decision. The first one counts; repeating it does no harm. */
 export function answerToSecondDecision(gate: string, first: GateVerdict, wanted: GateVerdict): Answer {
   const summary = `gate ${gate} was already ${verbOf(first)} by ${first.by}`;
-  if (isSame(first, wanted)) return { kind: 'ack', success: true, note: summary };
+  const isSame = first.approved === wanted.approved && first.answer === wanted.answer;
+  if (isSame) return { kind: 'ack', success: true, note: summary };
   return errorAnswer(`${summary}, and the first decision counts`);
-}
-
-function isSame(a: GateVerdict, b: GateVerdict): boolean {
-  return a.approved === b.approved && a.answer === b.answer;
 }
 
 function within({ timeoutMs }: Waiting): string {
@@ -427,30 +417,4 @@ function matchesFilter(event: EmittedEvent, filter: Readonly<Record<string, stri
     const value = own<Json>(event.data, key);
     return value !== undefined && plainText(value) === wanted;
   });
-}
-
-interface FileProblem {
-  /** The name of the output. */
-  readonly name: string;
-  readonly problem: string;
-}
-
-/** Adds problems with files to a refusal about outputs, so that the agent can fix everything at once. */
-function withProblems(refusal: string, problems: readonly FileProblem[]): string {
-  const usage = refusal.lastIndexOf(USAGE);
-  if (usage < 0 || problems.length === 0) return refusal;
-  const heading = refusal.includes(INVALID) ? '\n' : INVALID;
-  const lines = problems.map(({ name, problem }) => `  ✗ ${name} (file_path): ${problem}`);
-  return `${refusal.slice(0, usage)}${heading}${lines.join('\n')}${refusal.slice(usage)}`;
-}
-
-const USAGE = '\n\nUsage:\n';
-const INVALID = '\n\nInvalid:\n';
-
-/** In the form of `judgeReport`. The usage line names required outputs, and those that must be fixed. */
-function invalidOutputs({ steps }: RunState, stepId: string, names: readonly string[]): string {
-  const act = steps.get(stepId)?.definition.act;
-  const expects = act?.kind === 'effect' && act.effect.kind === 'prompt' ? act.effect.expects : [];
-  const wanted = expects.filter(({ name, required }) => required || names.includes(name));
-  return `Invalid outputs${USAGE}  ${['meow done', ...wanted.map(({ name }) => `--output ${name}=<value>`)].join(' ')}`;
 }

@@ -45,7 +45,6 @@ export class PendingWaits {
   readonly #bySteps = new Map<string, Set<PendingWait>>();
   readonly #forEvents = new Map<string, Set<(event: EmittedEvent) => void>>();
   readonly #forGates = new Map<string, Set<(verdict: GateVerdict) => void>>();
-  /** The last durable event. */
   #lastDurable: number;
 
   constructor(state: RunState, clock: Clock) {
@@ -95,7 +94,6 @@ export class PendingWaits {
     if (message !== null) for (const wait of this.#all) wait.settle({ kind: 'released', message });
   }
 
-  /** The engine has ended. */
   cancelAll(): void {
     for (const wait of this.#all) wait.settle({ kind: 'gone' });
   }

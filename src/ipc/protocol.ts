@@ -70,7 +70,6 @@ export function encodeAnswer(answer: Answer): string {
   return `${JSON.stringify({ type: kind.replaceAll('-', '_'), ...fields })}\n`;
 }
 
-/** Null if the line is not an answer. */
 export function decodeAnswer(line: string): Answer | null {
   const map = parseJson(line);
   if (!isJsonMap(map) || typeof map['type'] !== 'string') return null;
@@ -134,7 +133,6 @@ const MESSAGES = {
   await_approval: (fields: Fields) => ({
     kind: 'await-approval' as const,
     gate: fields.word('gate_id'),
-    /** The question for people. */
     prompt: fields.smallText('prompt'),
     /** Only these may decide; null: any person. */
     approvers: fields.approvers('approvers'),

@@ -7,23 +7,44 @@
 
 import { randomUUID } from 'node:crypto';
 import { rmdirSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 import { asUsageError, isErrno, tolerate, UNUSABLE } from '../sys/errors.ts';
-import { type Address, addressOf, makePrivateFolder } from './address.ts';
+import { makePrivateFolder } from '../sys/files.ts';
 import { Inbox } from './inbox.ts';
 import { MessageHandler, type MessageHandlerOptions } from './message-handler.ts';
 import type { AnswerMessage } from './protocol.ts';
 import { SocketServer } from './server.ts';
 
+/** Operating systems allow 103 or 107. */
+const SOCKET_BYTES_MAX = 100;
+
+/**
+ * The paths follow from the run, so that a resumed run has the same ones. Nobody else can guess and occupy them: the run's
+ * folder is private, and if its path is too long for a socket, the socket is in a folder named with the run's random mark.
+ */
+export interface Address {
+  readonly socket: string;
+  readonly inbox: string;
+}
+
+/** `runFolder`: absolute. */
+export function addressOf(runFolder: string, mark: string): Address {
+  const elsewhere = `meow-${mark}/sock`;
+  const socket = [join(runFolder, 'sock'), join(tmpdir(), elsewhere)].find(
+    (path) => Buffer.byteLength(path) <= SOCKET_BYTES_MAX,
+  );
+  return { socket: socket ?? join('/tmp', elsewhere), inbox: join(runFolder, 'inbox') };
+}
+
 export interface RunEndpointOptions extends Omit<MessageHandlerOptions, 'fileProblem' | 'newId'> {
   readonly mark: string;
   /** Absolute. */
   readonly runFolder: string;
-  /** Shows a line to people. */
   note(line: string): void;
 }
 
@@ -45,7 +66,6 @@ export class RunEndpoint {
     this.#handler = new MessageHandler({ ...options, fileProblem, newId: randomUUID });
   }
 
-  /** Makes the run reachable. */
   open(): void {
     try {
       this.#open();
@@ -104,7 +124,8 @@ export class RunEndpoint {
   }
 }
 
-function fileProblem(path: string, from: string): string | null {
+/** Why a path, relative to that folder, is not a file; null if it is one. */
+export function fileProblem(path: string, from: string): string | null {
   const stats = tolerate(UNUSABLE, null, () => statSync(resolve(from, path)));
   if (stats === null) return 'no such file';
   if (stats.isFile()) return null;

@@ -96,7 +96,6 @@ class Connection {
   /** Received and not answered yet, from the beginning of a line on. */
   #chunks: Buffer[] = [];
   #bytes = 0;
-  /** A message is being answered. */
   busy = false;
   /** The client sends nothing more. */
   #ended = false;

@@ -11,9 +11,7 @@ import type { Text } from './text.ts';
 export interface Adapter {
   readonly name: string;
   readonly description: string;
-  /** The default adapter, for agents that name none. */
   readonly isDefault: boolean;
-  /** An alternative name in workflows. */
   readonly alias: string | null;
   /** The required program, for `meow doctor`; null if none. */
   readonly program: RequiredProgram | null;
@@ -24,15 +22,12 @@ export interface Adapter {
   /** Written into the folder of a start before the agent starts. */
   readonly files: readonly AdapterFile[];
   readonly hooks: HookNames | null;
-  /** Null if it does not run in a terminal. */
   readonly terminal: TerminalProfile | null;
-  /** Null if it has no headless mode. */
   readonly headless: HeadlessProfile | null;
   /** Null if it does not support the Agent Client Protocol. */
   readonly acp: AcpProfile | null;
   /** Takes prompts from a mailbox, like the simulated agent. */
   readonly mailbox: boolean;
-  /** Messages that report a usage limit. */
   readonly limits: readonly LimitPattern[];
 }
 
@@ -61,13 +56,11 @@ export const PLACEHOLDERS = [
   'new_session_id',
   'agent',
   'workflow_id',
-  /** Working directory of the agent. */
   'workdir',
   /** Folder of this start: absolute, private; contains `files`. */
   'folder',
   /** The adapter's home folder in this run. */
   'home',
-  /** Path of `meow`. */
   'meow',
   /** A command that takes the name of a hook as its argument and the payload on stdin. */
   'hook',
@@ -83,11 +76,8 @@ export type Hole = (typeof PLACEHOLDERS)[number];
 
 export interface RequiredProgram {
   readonly name: string;
-  /** A command that prints its version. */
   readonly versionCommand: string | null;
-  /** Tested versions. */
   readonly tried: readonly string[];
-  /** How to install it. */
   readonly install: string | null;
   /** A command that succeeds if the user is logged in. */
   readonly loginCommand: string | null;
@@ -118,7 +108,6 @@ export interface AdapterFile {
 /** The agent's own names for its hooks. Null if it has no such hook. */
 export interface HookNames {
   readonly begun: string | null;
-  /** The prompt was accepted. */
   readonly accepted: string | null;
   readonly toolBegun: string | null;
   readonly toolEnded: string | null;
@@ -129,7 +118,6 @@ export interface HookNames {
   /** It has become idle after an error. */
   readonly failed: string | null;
   readonly ended: string | null;
-  /** Payload key of the session. */
   readonly sessionKey: string;
   /** Key of the prompt in the payload of `accepted`; null if absent. */
   readonly promptKey: string | null;
@@ -157,29 +145,21 @@ export interface TerminalProfile {
 }
 
 /** How slow the agent may be. Nothing is concluded from a shorter time. */
-export interface Timing {
+export const DEFAULT_TIMING = {
   /** A screen that has not changed for this long is completely drawn. */
-  readonly settleMs: number;
-  /** An agent that has done nothing for this long has stopped, not paused. */
-  readonly pauseMs: number;
-  /** A person who has typed nothing for this long is not typing. */
-  readonly typingMs: number;
-  /** The effect of a key, a recognizable dialog, and the next step of a counter are visible by then. */
-  readonly visibleMs: number;
-  /** An agent has reported or continued by then, if it does so by itself. */
-  readonly reactMs: number;
-  /** The same after an error. */
-  readonly recoverMs: number;
-}
-
-export const DEFAULT_TIMING: Timing = {
   settleMs: 100,
+  /** An agent that has done nothing for this long has stopped, not paused. */
   pauseMs: 300,
+  /** A person who has typed nothing for this long is not typing. */
   typingMs: 1_000,
+  /** The effect of a key, a recognizable dialog, and the next step of a counter are visible by then. */
   visibleMs: 1_500,
+  /** An agent has reported or continued by then, if it does so by itself. */
   reactMs: 3_000,
+  /** The same after an error. */
   recoverMs: 60_000,
-};
+} as const;
+export type Timing = Readonly<Record<keyof typeof DEFAULT_TIMING, number>>;
 
 /** All patterns must match. */
 export type ReadySigns = Readonly<{ patterns: readonly string[]; deadlineMs: number }>;
@@ -209,7 +189,6 @@ export type Alteration = 'tabs' | 'carriage-returns' | 'controls' | 'invisibles'
 export interface Acknowledgement {
   /** The hook `accepted` confirms delivery; then nothing else counts. */
   readonly byHook: boolean;
-  /** Patterns of a screen on which the agent is working. */
   readonly busy: readonly string[];
   /** Patterns of a prompt queued behind the current work. */
   readonly queued: readonly string[];
@@ -225,7 +204,6 @@ export interface DialogPattern {
   /** Keys for approval and rejection; null: the person must answer in the terminal. */
   readonly approve: readonly string[] | null;
   readonly reject: readonly string[] | null;
-  /** How to prevent the dialog. */
   readonly cure: string | null;
   /** Only until the agent is ready for the first time. */
   readonly atStart: boolean;
@@ -240,7 +218,6 @@ export interface Liveness {
 }
 
 export interface StopWays {
-  /** Keys that interrupt the current work. */
   readonly interruptKeys: readonly string[];
   /** Keys that make it exit, before any signal is sent. */
   readonly keys: readonly string[];
@@ -293,4 +270,51 @@ export function channelFor(
   }
   const first = fallback !== null && has.includes(fallback) ? fallback : has[0];
   return first === undefined ? err(`the adapter ${adapter.name} has no channel`) : ok(first);
+}
+
+/**
+ * The adapter with commands for these permissions; an adapter without a way to pass them starts no agents. Null: nobody
+ * chose; then agents may do everything, except those of the Agent Client Protocol, whose adapter decides. `others`:
+ * channels that could be chosen instead. The error is a sentence.
+ */
+export function permitted(
+  adapter: Adapter,
+  channel: Channel,
+  wanted: Permissions | null,
+  others: readonly Channel[] = OPEN_CHANNELS,
+): Result<Adapter, string> {
+  const { terminal, headless, acp } = adapter;
+  if (channel === 'acp' && acp !== null && wanted !== null) {
+    return ok({ ...adapter, acp: { ...acp, permission: REQUESTS[wanted] } });
+  }
+  const args = argumentsFor(adapter, channel, wanted);
+  if (args === null) return err(cannotAsk(adapter, channel, wanted, others));
+  const followed = <T extends Text | null>(command: T): Text | T => {
+    if (args === '' || command === null) return command;
+    return typeof command === 'string' ? `${command} ${args}` : { parts: [...command.parts, ` ${args}`] };
+  };
+  if (channel === 'terminal' && terminal !== null) {
+    const { command, resumeCommand, forkCommand } = terminal;
+    const commands = { resumeCommand: followed(resumeCommand), forkCommand: followed(forkCommand) };
+    return ok({ ...adapter, terminal: { ...terminal, command: followed(command), ...commands } });
+  }
+  if (channel !== 'headless' || headless === null) return ok(adapter);
+  const { command, resume, fork } = headless;
+  const commands = { command: followed(command), resume: followed(resume), fork: followed(fork) };
+  return ok({ ...adapter, headless: { ...headless, ...commands } });
+}
+
+const REQUESTS = { ask: 'ask', edits: 'edits', all: 'allow' } as const;
+
+/** Null: agents of this channel cannot ask. Channels without arguments have no commands to add them to. */
+function argumentsFor(adapter: Adapter, channel: Channel, wanted: Permissions | null): string | null {
+  const profile = channel === 'terminal' || channel === 'headless' ? adapter[channel] : null;
+  return profile === null ? '' : profile.permissions[wanted ?? 'all'];
+}
+
+function cannotAsk(adapter: Adapter, channel: Channel, wanted: Permissions | null, others: readonly Channel[]): string {
+  const isAble = (other: Channel): boolean => others.includes(other) && argumentsFor(adapter, other, wanted) !== null;
+  const able = channelsOf(adapter).find(isAble);
+  const cure = able === undefined ? 'only permissions = "all" is possible' : `channel = "${able}" can`;
+  return `${adapter.name} agents cannot ask for permission (channel "${channel}", permissions "${wanted}"): ${cure}`;
 }

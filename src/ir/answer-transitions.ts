@@ -13,7 +13,7 @@ import type { Effect } from './effect.ts';
 import type { AllowedTransition, FoundState, Machine, TransitionPolicy } from './machine.ts';
 import { findState, implicitTransition, plainPath, quoted, TAG_RULES } from './machine.ts';
 import { refuseAnswer, type RefusedAnswer } from './reminder.ts';
-import { readTags, type Tag, type TransitionTag } from './tags.ts';
+import { isFork, readTags, type Tag, type TransitionTag } from './tags.ts';
 import type { ValueTemplate } from './text.ts';
 import { type Target, targetOf, type Transition } from './transition.ts';
 
@@ -23,7 +23,6 @@ export interface LaneContext {
   readonly cwd: string;
   /** Adapter of its session; null if it has none yet. */
   readonly adapter: string | null;
-  /** Nesting depth of workflows. */
   readonly depth: number;
 }
 
@@ -38,7 +37,6 @@ export type AnswerTransitions =
     }
   | RefusedAnswer;
 
-/** Parameters of the blocks of states. */
 export const LANE_VARIABLES = {
   /** Input of the state: `{{input}}` and `{{result}}`. */
   input: 'input',
@@ -48,7 +46,6 @@ export const LANE_VARIABLES = {
   /** Only for the state that the tag enters. */
   model: '@model',
   effort: '@effort',
-  /** For a question. */
   question: '@question',
   timeout: '@timeout',
   next: '@next',
@@ -57,7 +54,6 @@ export const LANE_VARIABLES = {
   approvers: '@approvers',
 } as const;
 
-/** Maximum nesting depth of workflows. */
 export const WORKFLOW_DEPTH_MAX = 8;
 
 /** The lane of a finished effect. A script keeps the session that it received, if any. */
@@ -72,17 +68,21 @@ export function laneContextOf(effect: Pick<Effect, 'variables' | 'session' | 'sp
   };
 }
 
+/** Finds the entry block of a workflow that the machine does not name, or says why that fails. */
+export type EnterWorkflow = (path: string) => Result<string, string>;
+
 export function readTransitions(
   policy: TransitionPolicy,
   machine: Machine,
   lane: LaneContext,
   text: string,
+  enter: EnterWorkflow = (path) => err(`${quoted(path)} is not a workflow that this one refers to`),
 ): AnswerTransitions {
   const { tags, unclosed } = readTags(text);
   const implicit = implicitTransition(policy.allowed);
   const written = tags.filter(isTransition);
   const moves = implicit !== null && (policy.forced || written.length === 0) ? [tagFor(implicit)] : written;
-  const read = resolveTags({ policy, machine, lane }, moves, unclosed);
+  const read = resolveTags({ policy, machine, lane, enter }, moves, unclosed);
   if (!read.ok) return refuseAnswer(policy, machine, read.error);
   return { kind: 'follows', ...read.value, printed: printedIn(tags) };
 }
@@ -96,7 +96,12 @@ function printedIn(tags: readonly Tag[]): readonly string[] {
   return tags.filter(({ name }) => name === 'print').map(({ content }) => withoutOuterLineEnds(content));
 }
 
-type ReadContext = Readonly<{ policy: TransitionPolicy; machine: Machine; lane: LaneContext }>;
+type ReadContext = Readonly<{
+  policy: TransitionPolicy;
+  machine: Machine;
+  lane: LaneContext;
+  enter: EnterWorkflow;
+}>;
 
 type ParsedTag = Tag & { readonly name: TransitionTag };
 
@@ -104,7 +109,6 @@ function isTransition(tag: Tag): tag is ParsedTag {
   return tag.name !== 'print';
 }
 
-/** A tag with its names resolved. */
 interface ResolvedTag {
   readonly tag: ParsedTag;
   /** The target state or workflow; null for a return. */
@@ -133,8 +137,8 @@ function resolveTags(
   }
   const [invalid] = tags.flatMap(({ error }) => error ?? []);
   if (invalid !== undefined) return err(invalid);
-  const forks = tags.filter(isFork);
-  const others = tags.filter((tag) => !isFork(tag));
+  const forks = tags.filter(({ name }) => isFork(name));
+  const others = tags.filter(({ name }) => !isFork(name));
   const [other, another] = others;
   const canBeCombined = forks.length > 0 && another === undefined && (other === undefined || other.name === 'goto');
   if (rest.length > 0 && !canBeCombined) {
@@ -143,10 +147,13 @@ function resolveTags(
     return err(`the ${source} has ${String(tags.length)} transition tags (${list}), but must have one`);
   }
   const moves = mapAll(tags, (tag) =>
-    resolveTag(context.machine, tag, other?.name === 'goto' && isFork(tag) ? other.content : null),
+    resolveTag(context, tag, other?.name === 'goto' && isFork(tag.name) ? other.content : null),
   );
   if (!moves.ok) return moves;
-  if (new Set(moves.value.map(({ tag, to, next }) => (isFork(tag) ? next : to?.block))).size > 1 && forks.length > 0)
+  if (
+    new Set(moves.value.map(({ tag, to, next }) => (isFork(tag.name) ? next : to?.block))).size > 1 &&
+    forks.length > 0
+  )
     return err(`the forks of the ${source} do not continue at the same state`);
   return transitionsFor(context, moves.value);
 }
@@ -163,17 +170,13 @@ function transitionsFor(context: ReadContext, moves: readonly ResolvedTag[]): Re
     own(tag.attributes, 'cd') === undefined ? [] : [plainCwd(context.lane, tag)],
   );
   // After forks, the lane continues as with a goto.
-  const next = moves.every(({ tag }) => isFork(tag)) ? (moves[0]?.next ?? null) : null;
+  const next = moves.every(({ tag }) => isFork(tag.name)) ? (moves[0]?.next ?? null) : null;
   const last = next === null ? [] : [resumeAt(targetOf(next, laneVariables(context.lane)))];
   return ok({ follows: [...follows.value, ...last], folders });
 }
 
 function resumeAt(target: Target): Transition {
   return { kind: 'goto', target, session: 'resume', dropCallers: false };
-}
-
-function isFork({ name }: ParsedTag): boolean {
-  return name === 'fork' || name === 'fork-workflow';
 }
 
 function transitionFor(context: ReadContext, move: Move, variables: Variables): Result<Transition, string> {
@@ -240,10 +243,11 @@ function askTransition({ asks, states }: Machine, move: Move, variables: Variabl
 }
 
 /** `beside`: target of a goto in the same answer, for a fork without `next`. */
-function resolveTag(machine: Machine, tag: ParsedTag, beside: string | null): Result<ResolvedTag, string> {
+function resolveTag(context: ReadContext, tag: ParsedTag, beside: string | null): Result<ResolvedTag, string> {
+  const { machine } = context;
   const { name, attributes, content } = tag;
   const { requiredAttribute } = TAG_RULES[name];
-  const to = destination(machine, name, content);
+  const to = destination(context, name, content);
   if (!to.ok) return err(`<${name}>: ${to.error}`);
   const blocks = mapAll(['return', 'next', 'timeout_next'], (attribute): Result<string | null, string> => {
     const written = own(attributes, attribute) ?? (attribute === 'next' ? beside : null);
@@ -259,14 +263,19 @@ function resolveTag(machine: Machine, tag: ParsedTag, beside: string | null): Re
   return ok({ tag, to: to.value, returnTo, next, onTimeout });
 }
 
-function destination(machine: Machine, name: TransitionTag, content: string): Result<FoundState | null, string> {
+function destination(context: ReadContext, name: TransitionTag, content: string): Result<FoundState | null, string> {
+  const { machine, policy, enter } = context;
   const { target } = TAG_RULES[name];
   if (target === 'back') return ok(null);
   if (target === 'state') return stateIn(machine, content);
   const path = plainPath(content.trim());
   const block = own(machine.workflows, path);
   if (block !== undefined) return ok({ name: path, block });
-  return err(`${quoted(content.trim())} is not a workflow that this one refers to`);
+  // Nothing is loaded that the policy does not allow.
+  const mayEnter = policy.allowed?.some((each) => each.tag === name && each.target === null) ?? true;
+  if (!mayEnter) return err(`${quoted(content.trim())} is not allowed here`);
+  const entered = path === '' ? err('it does not name a workflow') : enter(path);
+  return entered.ok ? ok({ name: path, block: entered.value }) : entered;
 }
 
 function stateIn(machine: Machine, written: string): Result<FoundState, string> {
@@ -308,7 +317,6 @@ type Variables = Readonly<Record<string, ValueTemplate>>;
 /** Attributes of a fork that are not passed to its worker as variables. */
 const RESERVED_ATTRIBUTES: ReadonlySet<string> = new Set(['next', 'input', 'cd', 'model', 'effort', 'adapter']);
 
-/** Variables for the entered block. */
 function variablesOf(context: ReadContext, move: Move): Result<Variables, string> {
   const { lane, machine } = context;
   const { tag } = move;
@@ -326,7 +334,7 @@ function variablesOf(context: ReadContext, move: Move): Result<Variables, string
     return err(`<${name}> would nest workflows more than ${String(WORKFLOW_DEPTH_MAX)} deep`);
   // Without a session, the state after the question chooses the adapter.
   const chosen = fresh ? (adapter ?? null) : (lane.adapter ?? own(machine.adapters, move.next ?? '') ?? null);
-  const forWorker = isFork(tag) ? Object.entries(attributes).filter(([key]) => !RESERVED_ATTRIBUTES.has(key)) : [];
+  const forWorker = isFork(tag.name) ? Object.entries(attributes).filter(([key]) => !RESERVED_ATTRIBUTES.has(key)) : [];
   const planned = move.allowed?.input ?? null;
   return ok({
     ...literals(Object.fromEntries(forWorker)),
@@ -394,7 +402,6 @@ function writtenTag({ name, attributes, content }: ParsedTag): string {
   return `<${name}${pairs.join('')}>${inside.length > 80 ? `${inside.slice(0, 80)}…` : inside}</${name}>`;
 }
 
-/** The tag of an allowed transition. */
 function tagFor({ tag, target, return: back, next, payload }: AllowedTransition): ParsedTag {
   const attributes = { ...(back === null ? {} : { return: back }), ...(next === null ? {} : { next }) };
   return { name: tag, attributes, content: target ?? payload ?? '', from: 0, to: 0, error: null };

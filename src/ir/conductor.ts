@@ -7,7 +7,6 @@ import type { ValueType } from './output.ts';
 
 export type ConductedSpec = GitSpec | InspectSpec;
 
-/** A git operation in the run's worktree. */
 export type GitSpec = Readonly<{ kind: 'git'; operation: GitOperation }>;
 
 export type GitOperation = Readonly<
@@ -85,7 +84,6 @@ export type ReportInspection = Readonly<{ kind: 'report'; validators: readonly s
 /** Decides whether the run may end like this. */
 export type EndInspection = Readonly<{ kind: 'end'; verdict: 'success' | 'failure'; reason: string | null }>;
 
-/** A request to an agent. */
 export interface AgentRequest {
   readonly adapter: string;
   /** Null leaves the choice to the adapter. */
@@ -124,7 +122,6 @@ export interface WorkLimits {
 export type PolicyPair = Readonly<{ requested: Policy | null; effective: Policy }>;
 
 export interface Policy {
-  /** Null if unnamed. */
   readonly name: string | null;
   /** Text for the agent; may be empty. */
   readonly text: string;

@@ -20,7 +20,6 @@ export type EffectSpec<T> =
   | ConductedSpec
   | GateSpec<T>;
 
-/** Run a shell script. */
 export interface CommandSpec<T> {
   readonly kind: 'command';
   readonly script: T;
@@ -38,6 +37,12 @@ export interface CommandSpec<T> {
   readonly idleMs?: number;
   /** Names of the variables that it has of the engine's environment; absent: all, and where the run is talked to. */
   readonly inherit?: readonly string[];
+}
+
+/** A script with the usual defaults. */
+export function commandSpec<T>(script: T, cwd: T | null, more: Partial<CommandSpec<T>> = {}): CommandSpec<T> {
+  const defaults = { env: {}, captures: [], verdict: 'success', errors: [], steering: null } as const;
+  return { kind: 'command', script, cwd, ...defaults, ...more };
 }
 
 /** One headless turn of an agent, in the session of its frame. */
@@ -70,7 +75,6 @@ export interface SpawnSpec<T> {
   readonly resumeSession: T | null;
   /** Resumes a copy of that session, which itself stays unchanged. */
   readonly forks: boolean;
-  /** Appended to the adapter's start command. */
   readonly args: T | null;
 }
 
@@ -106,7 +110,6 @@ export interface ReadSpec<T> {
 /** A decision that only a person can make. No driver performs it; the kernel waits for it. */
 export interface GateSpec<T> {
   readonly kind: 'gate';
-  /** Name, unique in the run. */
   readonly gate: T;
   readonly prompt: T;
   /** False: the step does not wait for the verdict, which changes nothing. */
@@ -117,7 +120,6 @@ export interface GateSpec<T> {
   readonly moreApprovers?: T;
 }
 
-/** The session in which a turn runs. */
 export type Session = Readonly<{ kind: 'fresh' } | { kind: 'resume'; id: string } | { kind: 'fork'; id: string }>;
 
 export interface Effect {
@@ -135,7 +137,6 @@ export interface Effect {
 
 /** Progress before the outcome. Absent fields are unchanged. */
 export interface Progress {
-  /** The session id, once known. */
   readonly session?: string;
   readonly delivery?: Delivery;
   /** The agent's question that only a person may answer; null: the question is gone. */
@@ -147,8 +148,8 @@ export interface Progress {
 }
 
 /**
- * Delivery status of a prompt. `draft-stuck`: it is in the agent's input field and cannot be submitted.
- * `blocked-on-dialog`: the agent asks something else first.
+ * Delivery status of a prompt. `draft-stuck`: it was put in, and nothing shows that the agent has it; or an old draft
+ * cannot be cleared. `blocked-on-dialog`: the agent asks something else first.
  */
 export type Delivery = 'sending' | 'accepted' | 'queued' | 'draft-stuck' | 'blocked-on-dialog' | 'not-ready' | 'dead';
 
@@ -173,6 +174,8 @@ export interface Success {
   readonly route: string | null;
   /** Transitions from the answer itself. They replace the step's routes. */
   readonly follows: readonly Transition[] | null;
+  /** Workflows that the transitions enter and that the Program does not have yet: each a `ProgramPart` as JSON. */
+  readonly grown?: readonly string[];
   /** All texts to show to the user, with those reported as progress. */
   readonly printed: readonly string[];
   /** The session of the turn, or of the started agent. */
@@ -186,7 +189,6 @@ export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Suc
   return { ...defaults, ...more, kind: 'success', outputs };
 }
 
-/** Whether it is a turn in the session of its own lane. */
 export function isTurn(effect: EffectSpec<unknown> | null): boolean {
   return effect?.kind === 'turn';
 }

@@ -2,65 +2,63 @@
 
 import type { Outputs, Usage } from './output.ts';
 
-export type FailureKind =
+/** Kinds of failure, and their names in workflows, `meow status` and recovery templates. */
+const ERROR_TYPES = {
   /** A command exited with a status other than 0. */
-  | 'exit-nonzero'
+  'exit-nonzero': 'command_failed',
   /** A signal that MEOW did not send killed the command. */
-  | 'signal'
+  signal: 'command_failed',
   /** A condition could not be evaluated: not found, not executable, or killed. */
-  | 'condition-error'
-  /** The step timed out. */
-  | 'timeout'
+  'condition-error': 'condition_error',
+  timeout: 'timeout',
   /** The command could not be started: no such folder, no such shell. */
-  | 'not-started'
-  /** A declared output is absent. */
-  | 'output-missing'
+  'not-started': 'command_failed',
+  'output-missing': 'output_missing',
   /** A declared output does not have its type. */
-  | 'output-invalid'
+  'output-invalid': 'output_missing',
   /** A `{{reference}}` has no value; nothing was started. */
-  | 'unresolved'
+  unresolved: 'variable_unresolved',
   /** A child frame failed, or a workflow entered here ended as failed. */
-  | 'child-failed'
+  'child-failed': 'child_failed',
   /** A person rejected the gate that the step requires. */
-  | 'gate-rejected'
+  'gate-rejected': 'gate_rejected',
   /** A loop is not over after its last round. */
-  | 'rounds-exhausted'
+  'rounds-exhausted': 'rounds_exhausted',
   /** The run would exceed a limit. */
-  | 'expansion-limit'
+  'expansion-limit': 'expansion_limit',
   /** The items of a foreach are not a list. */
-  | 'invalid-items'
+  'invalid-items': 'invalid_items',
   /** A needed step can never exist. */
-  | 'need-unmet'
+  'need-unmet': 'internal',
   /** An outcome without a route. */
-  | 'unrouted'
+  unrouted: 'internal',
   /** A template named at run time does not exist. */
-  | 'template-not-found'
+  'template-not-found': 'template_not_found',
   /** An agent could not be started, or is already running. */
-  | 'spawn-failed'
+  'spawn-failed': 'spawn_failed',
   /** The agent to prompt was never started, or has exited. */
-  | 'agent-not-found'
-  /** An agent exited during the step. */
-  | 'agent-crashed'
+  'agent-not-found': 'agent_not_found',
+  'agent-crashed': 'agent_crashed',
   /** An invalid answer: no transition, or not in the requested form. */
-  | 'protocol'
-  /** A prompt did not reach its agent. */
-  | 'not-delivered'
+  protocol: 'protocol_error',
+  'not-delivered': 'not_delivered',
   /** An agent was silent for too long. */
-  | 'idle'
+  idle: 'timeout',
   /** The agent reached a usage limit, possibly until a known time. */
-  | 'limit-reached'
+  'limit-reached': 'limit_reached',
   /** The changes violate the step's policy. */
-  | 'policy'
-  /** The step exceeded its budget. */
-  | 'budget'
+  policy: 'policy_violation',
+  budget: 'budget_spent',
   /** A check by the engine contradicts the outcome. */
-  | 'unproven'
+  unproven: 'witness_failed',
   /** The rollback is impossible, or the run must not end this way. */
-  | 'refused'
+  refused: 'refused',
   /** Stopped by MEOW: the run was stopped, or was failing. */
-  | 'stopped'
+  stopped: 'internal',
   /** Lost with an earlier engine, without a result: it is started again. */
-  | 'lost';
+  lost: 'internal',
+} as const;
+export type FailureKind = keyof typeof ERROR_TYPES;
 
 export interface Failure {
   readonly kind: FailureKind;
@@ -89,39 +87,6 @@ export function failure(kind: FailureKind, message: string, more: Partial<Failur
   return { ...defaults, retryAt: null, reprompt: null, usage: null, ...more, kind, message };
 }
 
-/** The name of a kind in workflows, `meow status` and recovery templates. */
 export function errorType(kind: FailureKind): string {
   return ERROR_TYPES[kind];
 }
-
-const ERROR_TYPES: Readonly<Record<FailureKind, string>> = {
-  'exit-nonzero': 'command_failed',
-  signal: 'command_failed',
-  'not-started': 'command_failed',
-  'condition-error': 'condition_error',
-  timeout: 'timeout',
-  'output-missing': 'output_missing',
-  'output-invalid': 'output_missing',
-  unresolved: 'variable_unresolved',
-  'child-failed': 'child_failed',
-  'gate-rejected': 'gate_rejected',
-  'rounds-exhausted': 'rounds_exhausted',
-  'expansion-limit': 'expansion_limit',
-  'invalid-items': 'invalid_items',
-  'template-not-found': 'template_not_found',
-  'spawn-failed': 'spawn_failed',
-  'agent-not-found': 'agent_not_found',
-  'agent-crashed': 'agent_crashed',
-  'not-delivered': 'not_delivered',
-  protocol: 'protocol_error',
-  idle: 'timeout',
-  'limit-reached': 'limit_reached',
-  policy: 'policy_violation',
-  budget: 'budget_spent',
-  unproven: 'witness_failed',
-  refused: 'refused',
-  'need-unmet': 'internal',
-  unrouted: 'internal',
-  stopped: 'internal',
-  lost: 'internal',
-};

@@ -1,10 +1,18 @@
 import { describe, expect, test } from 'vitest';
 
 import { checkProgram } from './check.ts';
-import { attachConductor, type ConductorFacts, conductorOf } from './conductor-facts.ts';
 import type { CommandSpec } from './effect.ts';
 import { linkProgram, partSymbol } from './link.ts';
-import { type Block, DEFAULT_LIMITS, NO_RETRY, type Program, type Step } from './program.ts';
+import {
+  attachConductor,
+  type Block,
+  type ConductorFacts,
+  conductorOf,
+  DEFAULT_LIMITS,
+  NO_RETRY,
+  type Program,
+  type Step,
+} from './program.ts';
 import type { Text } from './text.ts';
 import { targetOf, type Transition } from './transition.ts';
 

@@ -7,10 +7,17 @@
 //   link/4  The main Program decides limits, cleanup and what a failure means. The facts of all Conductor parts are merged.
 
 import { own } from '../base/json.ts';
-import { attachConductor, type ConductorFacts, conductorOf } from './conductor-facts.ts';
 import type { EffectSpec } from './effect.ts';
 import type { Machine } from './machine.ts';
-import type { Act, Block, Program, Step } from './program.ts';
+import {
+  type Act,
+  attachConductor,
+  type Block,
+  type ConductorFacts,
+  conductorOf,
+  type Program,
+  type Step,
+} from './program.ts';
 import type { Text } from './text.ts';
 import type { Target, Transition } from './transition.ts';
 
@@ -47,7 +54,14 @@ export function linkProgram(main: Program, parts: readonly Part[]): Program {
   };
 }
 
+/** The names of the blocks of the main Program and of each part in the linked Program, in this order. */
+export function linkedBlockNames(main: Program, parts: readonly Part[]): readonly ((name: string) => string)[] {
+  return namesIn(main, parts).map(([, { block }]) => block);
+}
+
 type Rename = (name: string) => string;
+
+const sameName: Rename = (name) => name;
 
 /** How the names and stops of one Program are to be written in the linked one. */
 interface Names {
@@ -83,7 +97,8 @@ function keysOf(record: Readonly<Record<string, unknown>>): Set<string> {
   return new Set(Object.keys(record));
 }
 
-function freeName(wanted: string, taken: Set<string>): string {
+/** The name, or the name with a number if it is taken. */
+export function freeName(wanted: string, taken: Set<string>): string {
   let name = wanted;
   for (let n = 2; taken.has(name); n += 1) name = `${wanted}_${String(n)}`;
   taken.add(name);
@@ -109,10 +124,6 @@ function renamedEntries<T>(
   valueOf: (value: T) => T,
 ): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [nameOf(name), valueOf(value)]));
-}
-
-function sameName(name: string): string {
-  return name;
 }
 
 function renameBlock(names: Names, block: Block): Block {

@@ -6,7 +6,6 @@ import { own } from '../base/json.ts';
 import type { TransitionTag } from './tags.ts';
 import type { Text } from './text.ts';
 
-/** Rules for one transition tag. */
 export interface TagRule {
   /** Content of the tag: a state, the path of a workflow, or a text for the caller. */
   readonly target: 'state' | 'workflow' | 'back';
@@ -42,6 +41,8 @@ export interface Machine {
   /** Whether a reset keeps pending returns. */
   readonly keepsCallers: boolean;
   readonly asks: AskBlocks;
+  /** Folder that paths of other workflows are relative to. Absolute; absent in runs of earlier versions. */
+  readonly home?: string;
 }
 
 /** Blocks that ask a person: without a timeout, with a timeout, and with a timeout that has a route of its own. */
@@ -49,7 +50,6 @@ export type AskBlocks = Readonly<{ open: string; timed: string; routed: string }
 
 /** How the answers of one state are read. */
 export interface TransitionPolicy {
-  /** Name of its machine in the Program. */
   readonly machine: string;
   /** Returned text of a script is kept byte for byte; from an agent's, one line end is removed at either end. */
   readonly speaker: 'agent' | 'script';
@@ -115,7 +115,6 @@ export function plainPath(path: string): string {
   return `${rooted ? '/' : ''}${kept.join('/')}`;
 }
 
-/** Quotes a text for messages. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

@@ -23,7 +23,6 @@ export interface Capture<T> {
   readonly trim?: boolean;
 }
 
-/** One output expected from an agent. */
 export interface Expectation {
   readonly name: string;
   /** `file_path`: an existing file, relative to the agent's start folder. */

@@ -1,9 +1,10 @@
 // The Program: the common form that every language compiles to. Blocks of steps, as plain JSON. A run grows only by
 // instantiating a block, which a `Transition` asks for.
 
-import type { JsonMap } from '../base/json.ts';
+import { type JsonMap, own } from '../base/json.ts';
 import type { Permissions } from './adapter.ts';
 import type { CommandSpec, EffectSpec } from './effect.ts';
+import type { FailureKind } from './failure.ts';
 import type { Machine, TransitionPolicy } from './machine.ts';
 import type { ValueType } from './output.ts';
 import type { Text, ValueTemplate } from './text.ts';
@@ -44,10 +45,11 @@ export const DEFAULT_LIMITS = {
   stepsMax: 10_000,
   stateFileBytesMax: 50_000_000,
   recoveryDepthMax: 3,
-  /** Maximum depth of calls in one lane. */
   callDepthMax: 100,
 } as const;
 export type Limits = Readonly<Record<keyof typeof DEFAULT_LIMITS, number>>;
+
+export const DEFAULT_DRAIN_MS = 600_000;
 
 export interface Block {
   readonly name: string;
@@ -131,7 +133,6 @@ export interface Loop {
   readonly check: LoopCheck;
   /** Maximum of rounds: a number from 1, or a text that becomes one. */
   readonly roundsMax: ValueTemplate;
-  /** Time between two rounds. */
   readonly delayMs: number;
   /** After the last round, if the loop is not over. `end`: the step is done. `expand`: it is done after a block. */
   readonly exhausted:
@@ -140,7 +141,6 @@ export interface Loop {
     | { readonly kind: 'expand'; readonly target: Target };
 }
 
-/** When a loop is over. */
 export type LoopCheck =
   /** A block whose last step takes the route `true` or `false`. `before` a round, false ends the loop; `after` it, true. */
   | { readonly kind: 'block'; readonly when: 'before' | 'after'; readonly target: Target }
@@ -151,7 +151,6 @@ export type OnError =
   | { readonly kind: 'fail' }
   /** The step stays failed, and dependent steps run. */
   | { readonly kind: 'continue' }
-  /** Runs a recovery block below the step. */
   | { readonly kind: 'recover'; readonly target: Target };
 
 export interface Retry {
@@ -160,9 +159,54 @@ export interface Retry {
   readonly backoff: 'none' | 'linear' | 'exponential';
   /** Random share by which a delay is shortened or extended, so that retries do not coincide; 0 is none. */
   readonly jitter: number;
+  /** Kinds of failure that are retried; absent: all. */
+  readonly kinds?: readonly FailureKind[];
 }
 
 export const NO_RETRY: Retry = { attemptsMax: 1, delayMs: 0, backoff: 'none', jitter: 0 };
+
+/** A step with the usual defaults: it needs nothing, and its failure counts. */
+export function stepOf(id: string, executor: string, act: Act, more: Partial<Step> = {}): Step {
+  return {
+    id,
+    executor,
+    needs: [],
+    act,
+    routes: {},
+    unrouted: 'done',
+    onError: { kind: 'fail' },
+    retry: NO_RETRY,
+    repromptsMax: 0,
+    timeout: null,
+    agent: null,
+    ...more,
+  };
+}
+
+/** A workflow that a run enters by a path that nobody wrote before: what it adds to the Program. */
+export interface ProgramPart extends Pick<Program, 'blocks' | 'machines' | 'steerings'> {
+  /** The machine whose state names the path. */
+  readonly machine: string;
+  readonly path: string;
+  readonly entry: string;
+}
+
+export function partOf(json: string): ProgramPart {
+  return JSON.parse(json) as ProgramPart;
+}
+
+export function withPart(program: Program, part: ProgramPart): Program {
+  const { machine, path, entry } = part;
+  const machines = { ...program.machines, ...part.machines };
+  const from = own(machines, machine);
+  const entered = from === undefined ? {} : { [machine]: { ...from, workflows: { ...from.workflows, [path]: entry } } };
+  return {
+    ...program,
+    blocks: { ...program.blocks, ...part.blocks },
+    machines: { ...machines, ...entered },
+    steerings: { ...program.steerings, ...part.steerings },
+  };
+}
 
 /** The request that started a run. */
 export interface RunRequest {
@@ -215,4 +259,52 @@ export function canGrow(step: Step): boolean {
     step.onError.kind === 'recover' ||
     Object.values(step.routes).some(({ kind }) => kind === 'expand')
   );
+}
+
+/** Facts about a whole Conductor workflow, attached to the Program for later engines. */
+export interface ConductorFacts {
+  readonly workflowId: string;
+  readonly description: string;
+  /** Folder of run directories, each named after its run; relative to the project, without a trailing slash. */
+  readonly artifactsDir: string;
+  /** It has steps that write to the worktree or restore it. */
+  readonly mutates: boolean;
+  /** Types of gates by step id: `requires_approval`. */
+  readonly gates: Readonly<Record<string, string>>;
+}
+
+/** Where a run works, determined at its start. `base`: the first commit; null without git. `inPlace`: in the user's own tree. */
+export type WorkplaceFacts = Readonly<{ base: string | null; inPlace: boolean }>;
+
+export function withWorkplace(program: Program, facts: WorkplaceFacts): Program {
+  return { ...program, attachments: { ...program.attachments, workplace: JSON.stringify(facts) } };
+}
+
+export function workplaceOf({ attachments: { workplace } }: Program): WorkplaceFacts {
+  return workplace === undefined ? { base: null, inPlace: false } : (JSON.parse(workplace) as WorkplaceFacts);
+}
+
+/** A file that the run keeps, and writes to its own folder before a command uses it. */
+export interface KeptFile {
+  /** Below the folder of the run. */
+  readonly path: string;
+  readonly base64: string;
+  readonly isExecutable: boolean;
+}
+
+export function attachFiles(program: Program, files: readonly KeptFile[]): Program {
+  return { ...program, attachments: { ...program.attachments, files: JSON.stringify(files) } };
+}
+
+export function keptFilesOf({ attachments: { files } }: Pick<Program, 'attachments'>): readonly KeptFile[] {
+  return files === undefined ? [] : (JSON.parse(files) as readonly KeptFile[]);
+}
+
+export function attachConductor(facts: ConductorFacts): Program['attachments'] {
+  return { conductor: JSON.stringify(facts) };
+}
+
+/** Null if the Program comes from another language. */
+export function conductorOf({ attachments: { conductor } }: Program): ConductorFacts | null {
+  return conductor === undefined ? null : (JSON.parse(conductor) as ConductorFacts);
 }

@@ -44,6 +44,15 @@ export function answeredText({ prompt, text, expects }: PromptMessage): string {
   return expects.length === 0 ? prompt : text;
 }
 
+/** In the same words as the first time, so that it is understood in the same way. */
+export function askAgain({ mode, expects }: PromptMessage, missing: readonly string[]): string {
+  const text = [
+    `Your last task is not finished: nothing has been reported for it, and ${missing.join(', ')} must be.`,
+    'Finish what is left of the work, if anything, and report.',
+  ].join(' ');
+  return promptText(text, mode, expects);
+}
+
 /** Includes every output; optional ones may be left out. */
 export function doneLine(expects: readonly Expectation[]): string {
   return ['meow done', ...expects.map(({ name, type }) => `--output ${name}=<${type}>`)].join(' ');

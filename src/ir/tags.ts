@@ -59,6 +59,10 @@ export function asTransitionTag(name: string): TransitionTag | null {
   return TRANSITION_TAGS.find((tag) => tag === name) ?? null;
 }
 
+export function isFork(tag: TransitionTag): boolean {
+  return tag === 'fork' || tag === 'fork-workflow';
+}
+
 type TagMark = OpeningTag | ClosingTag;
 
 interface OpeningTag extends Omit<Tag, 'content'> {
@@ -165,7 +169,6 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text);
 }
 
-/** Tags outside of code. */
 function outsideCode(text: string, marks: readonly TagMark[]): readonly TagMark[] {
   const code = marks.length === 0 ? [] : codeIn(text);
   let next = 0;

@@ -100,7 +100,6 @@ function closeAgent(ctx: DecideContext, agent: AgentState, how: AgentEnd, why: P
   ctx.fail(busy, failure('agent-crashed', crash, details));
 }
 
-/** The agent and how it was started. */
 export function infoOf({ name, info }: AgentState): AgentInfo {
   return present(info, `agent ${name} was never started`);
 }
@@ -262,10 +261,7 @@ function agentNamed(state: RunState, name: string): AgentState {
   return getOrAdd(state.agents, name, () => new AgentState(name));
 }
 
-/**
- * The prompt to repeat when an agent asks for its work (`meow prime`). None if the agent is idle, has just reported,
- * or is in a conversation with a person.
- */
+/** The prompt that `meow prime` repeats. None if the agent is idle, has just reported, or talks with a person. */
 export type CurrentPrompt = Readonly<{ step: string; prompt: FilledText; expects: readonly Expectation[] }>;
 
 export function currentPromptOf(state: RunState, agent: string): CurrentPrompt | null {

@@ -5,7 +5,7 @@ import { assert, present, unreachable } from '../base/errors.ts';
 import { isTurn } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Usage } from '../ir/output.ts';
-import { outlivesEngine, shortened, withAbsence } from './absences.ts';
+import { withPart } from '../ir/program.ts';
 import { applyToAgents, assignAgent, releaseAgent } from './agents.ts';
 import type { Cost, Decision, FrameSpec, StepProgress } from './decision.ts';
 import { gateRequestOf } from './gates.ts';
@@ -22,12 +22,15 @@ import {
   holderOf,
   isAwaited,
   NO_COST,
+  outlivesEngine,
   requesterOf,
   retryTimer,
   roundTimer,
+  shortened,
   stepOf,
   StepState,
   timeoutTimer,
+  withAbsence,
 } from './state.ts';
 
 export function apply(state: RunState, decision: Decision, at: number): void {
@@ -62,6 +65,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
         const step = stepOf(state, id);
         leaveAgenda(state, step);
         restoreSession(step);
+        if (step.effectEndedAt !== null) countPresence(state, step, at);
         clearEffect(state, step, null);
         state.timers.delete(retryTimer(step.id));
         state.timers.delete(roundTimer(step.id));
@@ -132,6 +136,12 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'cleanup-finished':
       state.cleanup = null;
       state.timers.delete('cleanup');
+      return;
+    case 'program-grown':
+      state.program = withPart(state.program, decision.part);
+      return;
+    case 'engine-replaced':
+      state.absences = withAbsence(state.absences, before, at);
       return;
     case 'run-resumed':
       state.absences = withAbsence(state.absences, before, at);

@@ -25,7 +25,6 @@ export function find<T>(tree: IdTree<T>, segments: readonly string[]): IdTree<T>
   return node ?? null;
 }
 
-/** Child nodes whose segment matches the pattern. */
 export function matches<T>(tree: IdTree<T>, pattern: string): readonly IdTree<T>[] {
   if (!pattern.includes('*')) {
     const only = tree.below.get(pattern);
@@ -73,7 +72,6 @@ export class Heap<T> {
     }
   }
 
-  /** Removes the first item. */
   pop(): void {
     const last = this.#items.pop();
     if (last === undefined || this.#items.length === 0) return;
@@ -102,10 +100,7 @@ export class Heap<T> {
   }
 }
 
-/**
- * A set that returns its earliest member by `order` in constant time, whatever its size (K6). Deleted members stay in
- * the heap until they reach the top.
- */
+/** Knows its earliest member by `order`, at constant cost (K6). Deleted members stay in the heap until on top. */
 export class OrderedSet<T extends { readonly order: number }> {
   readonly #members = new Set<T>();
   readonly #heap = new Heap<T>(({ order }) => order);

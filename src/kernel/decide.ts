@@ -15,9 +15,9 @@ import { type Json, own } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
 import { OUTCOME_OF } from '../ir/conductor.ts';
 import { type Outcome, success, type Success } from '../ir/effect.ts';
-import { failure, type Failure, type FailureKind } from '../ir/failure.ts';
+import { failure, type Failure } from '../ir/failure.ts';
 import { coerce, type ValueType } from '../ir/output.ts';
-import type { Limits } from '../ir/program.ts';
+import { type Limits, partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
 import type { Decision, FailureHandling, StepOutputs } from './decision.ts';
@@ -47,24 +47,12 @@ import type { Input } from './input.ts';
 import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
 import { checkReport, recordsRefusal } from './report.ts';
 import { advanceLoop } from './rounds.ts';
+import { retryDelay } from './retry.ts';
 import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
-import { agentsWith, CLEANUP_STEP, effectId, failsOwner, isFinished, stepOf } from './state.ts';
+import { agentsWith, CLEANUP_STEP, effectId, endWithoutEngine, failsOwner, isFinished, stepOf } from './state.ts';
 
 /** Warnings about refused verdicts. Their senders are not trusted. */
 const REFUSALS_MAX = 100;
-const RETRY_DELAY_MAX_MS = 365 * 24 * 3_600_000;
-/** Certain to fail again, or already retried in a child frame. */
-const NOT_RETRYABLE: ReadonlySet<FailureKind> = new Set([
-  'unresolved',
-  'expansion-limit',
-  'invalid-items',
-  'template-not-found',
-  'need-unmet',
-  'unrouted',
-  'child-failed',
-  'rounds-exhausted',
-  'gate-rejected',
-]);
 
 export function decide(state: RunState, input: Input, at: number): readonly Decision[] {
   const decisions: Decision[] = [];
@@ -161,6 +149,8 @@ function handle(ctx: DecideContext, input: Input): void {
       if (state.refusals.has(input.message) || state.refusals.size >= REFUSALS_MAX) return;
       return ctx.emit({ kind: 'warned', message: input.message, refusal: true });
     case 'stop-requested':
+      if (input.replaces === true && state.phase !== 'new' && state.phase !== 'ended')
+        ctx.emit({ kind: 'engine-replaced' });
       if (state.phase === 'cleaning') {
         if (input.force) forceCleanup(ctx);
         return;
@@ -170,15 +160,31 @@ function handle(ctx: DecideContext, input: Input): void {
       return stopSteps(ctx, [...state.inFlight.values()], input.force);
     case 'pause-requested':
       if (state.phase === 'running') endRun(ctx, 'paused', input.reason);
-      // A step whose agent has an open question would wait for a person. The agent keeps running.
-      return stopSteps(
-        ctx,
-        [...state.inFlight.values()].filter((each) => each.dialog !== null && verdictFor(state, each) === null),
-        false,
-      );
+      return stopAsking(ctx);
     default:
       return unreachable(input);
   }
+}
+
+/**
+ * An agent with an open question would wait for a person: its step is stopped. A dialog is asked again after a resume. The
+ * gate of a tool call stays open, and the attempt is repeated: its agent must not go on without an answer.
+ */
+function stopAsking(ctx: DecideContext): void {
+  const { state } = ctx;
+  const running = [...state.inFlight.values()].filter(({ status }) => status === 'running');
+  const byTool = running.filter((step) => hasOpenQuestion(state, step));
+  const byDialog = running.filter((step) => step.dialog !== null && verdictFor(state, step) === null);
+  for (const { id, interrupted } of byTool) if (!interrupted) ctx.emit({ kind: 'wait-released', step: id });
+  stopSteps(ctx, [...byTool, ...byDialog], false);
+}
+
+/** Whether the agent of a step asked by a tool call, and nobody has decided. */
+function hasOpenQuestion(state: RunState, step: StepState): boolean {
+  const { effect, dialog, gate } = step;
+  if (dialog !== null || (effect?.kind !== 'turn' && effect?.kind !== 'prompt')) return false;
+  const request = gateRequestOf(state, step, gate);
+  return request !== null && request.verdict === null && !request.expired;
 }
 
 /** Processes the agenda until it is empty or the run has ended. */
@@ -253,7 +259,6 @@ function startStep(ctx: DecideContext, step: StepState): void {
   if (step.items !== null) return iterate(ctx, step);
 }
 
-/** Queues the step until its agent is free. */
 function enqueueForAgent(state: RunState, step: StepState, agent: string | null): void {
   state.agenda.ready.delete(step);
   state.agenda.readyForAgent.delete(step);
@@ -261,20 +266,23 @@ function enqueueForAgent(state: RunState, step: StepState, agent: string | null)
   state.agents.get(agent ?? '')?.queue.add(step);
 }
 
-/** Handles the outcome of a step's effect. */
 function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void {
   const usage = outcome.kind === 'success' ? outcome.usage : outcome.failure.usage;
   if (usage !== null) ctx.emit({ kind: 'usage-counted', step: step.id, usage });
-  const { endedAt } = outcome;
-  if (endedAt !== undefined && endedAt < (ctx.state.absences.at(-1)?.to ?? 0))
-    ctx.emit({ kind: 'effect-ended', step: step.id, endedAt: Math.max(endedAt, step.startedAt ?? 0) });
+  const endedAt = endWithoutEngine(ctx.state, step, outcome, ctx.at);
+  if (endedAt !== null) ctx.emit({ kind: 'effect-ended', step: step.id, endedAt });
   // The agent has reported, so the step is done regardless of the outcome.
   if (step.status === 'completing') return complete(ctx, step, success(step.outputs));
-  if (step.interrupted && ctx.state.end !== null && !(outcome.kind === 'success' && outcome.route !== 'false')) {
+  // An agent that goes on without an answer has not done its step.
+  const isAnswer = outcome.kind === 'success' && outcome.route !== 'false' && !hasOpenQuestion(ctx.state, step);
+  if (step.interrupted && ctx.state.end !== null && !isAnswer) {
     if (ctx.state.end === 'paused') return ctx.emit({ kind: 'step-lost', step: step.id, why: 'pause' });
     return ctx.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
   }
-  if (outcome.kind === 'success') return complete(ctx, step, outcome);
+  if (outcome.kind === 'success') {
+    for (const text of outcome.grown ?? []) ctx.emit({ kind: 'program-grown', part: partOf(text) });
+    return complete(ctx, step, outcome);
+  }
   const { kind } = outcome.failure;
   const wasStopped = kind === 'stopped' || kind === 'lost' || (kind === 'signal' && step.stopping !== null);
   if (wasStopped && step.stopping === 'timeout') {
@@ -349,8 +357,8 @@ function fail(ctx: DecideContext, step: StepState, problem: Failure): void {
   if (problem.retryAt !== null) return retry(Math.max(ctx.at, problem.retryAt), false);
   if (problem.parks === true) return ctx.emit({ kind: 'step-parked', step: step.id, failure: problem });
   if (problem.reprompt !== null && step.reprompts < definition.repromptsMax) return retry(ctx.at, false);
-  if (!NOT_RETRYABLE.has(problem.kind) && step.failures + 1 < definition.retry.attemptsMax)
-    return retry(ctx.at + retryDelay(step), true);
+  const delay = retryDelay(step, problem.kind);
+  if (delay !== null) return retry(ctx.at + delay, true);
   const routed = own(definition.routes, problem.kind);
   if (routed?.kind === 'expand') {
     const outputs = { ...problem.outputs, outcome: problem.kind };
@@ -383,21 +391,6 @@ function failUnrouted(ctx: DecideContext, step: StepState, problem: Failure): vo
   }
   emitFailed('fails');
   failFrame(ctx, step.frame, step);
-}
-
-function retryDelay(step: StepState): number {
-  const { delayMs, backoff, jitter } = step.definition.retry;
-  const factor =
-    backoff === 'exponential' ? 2 ** Math.min(step.failures, 40) : backoff === 'linear' ? step.failures + 1 : 1;
-  const jitterFactor = 1 + jitter * (2 * hashToUnit(effectId(step.id, step.attempt)) - 1);
-  return Math.round(Math.min(delayMs * factor * jitterFactor, RETRY_DELAY_MAX_MS));
-}
-
-/** Deterministic pseudo-random number from 0 to 1 (K1). */
-function hashToUnit(text: string): number {
-  let hash = 2_166_136_261;
-  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16_777_619);
-  return (hash >>> 0) / 2 ** 32;
 }
 
 /** Starts nothing more in the frame; running steps may finish. */

@@ -5,7 +5,7 @@ import type { Json } from '../base/json.ts';
 import type { CommandSpec, Delivery, Dialog, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs, Usage } from '../ir/output.ts';
-import type { Allowance, Limits, RunRequest } from '../ir/program.ts';
+import type { Allowance, Limits, ProgramPart, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { Target } from '../ir/transition.ts';
 import type { EmittedEvent, GateVerdict, Input } from './input.ts';
@@ -14,6 +14,8 @@ export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
 export type Decision = Readonly<
   | { kind: 'run-started'; request: RunRequest; programHash: string }
+  /** A workflow that was not known at the start, and that a transition enters next. */
+  | { kind: 'program-grown'; part: ProgramPart }
   | { kind: 'frame-opened'; frame: FrameSpec }
   /** `steps`: in the order of the block's steps. */
   | { kind: 'steps-added'; frame: string; block: string; steps: readonly string[] }
@@ -24,9 +26,7 @@ export type Decision = Readonly<
   | { kind: 'iterations-named'; step: string; names: readonly string[] }
   /** The next round of a loop begins at that time. */
   | { kind: 'round-delayed'; step: string; round: number; until: number }
-  /** The delay is over. */
   | { kind: 'round-due'; step: string }
-  /** Progress of the effect in flight. */
   | { kind: 'step-progressed'; step: string; progress: StepProgress }
   /** Text from the answer to show to the user. */
   | { kind: 'step-printed'; step: string; text: string }
@@ -87,13 +87,14 @@ export type Decision = Readonly<
   /** Starts and graceful stops of these agents are cut short. */
   | { kind: 'agents-hastened'; agents: readonly string[] }
   | { kind: 'agent-closed'; agent: string; how: AgentEnd; message: string | null }
-  /** Cost of one attempt. */
   | { kind: 'usage-counted'; step: string; usage: Usage }
   /** Nothing new starts. Running steps may finish until `drainUntil`; null is unlimited. */
   | { kind: 'run-ending'; end: RunEnd; reason: string | null; drainUntil: number | null }
   | { kind: 'cleanup-started'; attempt: number; effect: CommandSpec<FilledText>; timeoutAt: number }
   | { kind: 'cleanup-stopping'; force: boolean }
   | { kind: 'cleanup-finished' }
+  /** An engine stops the run of one that is gone. In between there was none. */
+  | { kind: 'engine-replaced' }
   /** `withdrawn`: the run was being stopped or paused, and continues instead. `limits`: absent if they are unchanged. */
   | {
       kind: 'run-resumed';

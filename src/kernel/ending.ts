@@ -6,7 +6,6 @@ import { own } from '../base/json.ts';
 import type { CommandSpec, Outcome } from '../ir/effect.ts';
 import { failure, type Failure } from '../ir/failure.ts';
 import type { Text } from '../ir/text.ts';
-import { presentTime } from './absences.ts';
 import type { RunEnd } from './decision.ts';
 import { fillCommand } from './prepare-step.ts';
 import { lookupFrom } from './scope.ts';
@@ -17,6 +16,7 @@ import {
   ENTRY_LANE,
   failsOwner,
   NO_COST,
+  presentTime,
   type RunState,
   type StepState,
 } from './state.ts';

@@ -27,7 +27,7 @@ export function requestGate(
   const before = existing?.verdict ?? null;
   // A command asks once for all attempts of its step, and keeps the answer.
   const isAnswered = isRepeated && before !== null && satisfies(wanted, before);
-  const isWaiting = isRepeated && before === null && isSameList(existing.approvers, wanted);
+  const isWaiting = isRepeated && before === null && JSON.stringify(existing.approvers) === JSON.stringify(wanted);
   if ((isAnswered || isWaiting) && step.gate === name) return;
   const early = gate?.requests.size === 0 ? gate.verdict : null;
   const isUnusable = (early !== null && !satisfies(wanted, early)) || (before !== null && !isAnswered);
@@ -44,10 +44,6 @@ function isNext(state: RunState, gate: GateState, prompt: string | null): boolea
 function isOver(state: RunState, gate: GateState): boolean {
   for (const [step] of undecidedRequests(state, gate)) if (!isFinished(step)) return false;
   return true;
-}
-
-function isSameList(one: readonly string[] | null, other: readonly string[] | null): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** The verdict for this step's request; null if undecided. */
@@ -121,10 +117,7 @@ export function hasExpired(state: RunState, step: StepState, answer: Success): b
 /** Exit code of `meow await-approval` after its timeout. */
 export const EXPIRED_EXIT_CODE = 3;
 
-/**
- * Progress of an effect in flight: its session, the delivery of its prompt, and questions only a person may answer. A
- * question opens a gate on behalf of the step.
- */
+/** Progress of an effect in flight. A question that only a person may answer opens a gate on behalf of the step. */
 export function onProgress(ctx: DecideContext, step: StepState, progress: Progress): void {
   const { session, delivery, dialog, doubt, printed = [] } = progress;
   for (const text of printed.slice(step.printed)) ctx.emit({ kind: 'step-printed', step: step.id, text });

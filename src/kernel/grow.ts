@@ -375,7 +375,6 @@ function dropCallers(ctx: DecideContext, frame: FrameState): FrameState {
   return bottom;
 }
 
-/** The given variables shadow outer ones. */
 function withVariables(given: Variables, around: Lookup): Lookup {
   return (path) => {
     const value = own(given, path[0] ?? '');

@@ -36,7 +36,8 @@ export type Input = Readonly<
   | { kind: 'verdict-refused'; message: string }
   /** A step that waited for a gate or an event was woken because the run is ending. */
   | { kind: 'wait-released'; step: string }
-  | { kind: 'stop-requested'; by: string; force: boolean }
+  /** `replaces`: a new engine stops the run of one that is gone. */
+  | { kind: 'stop-requested'; by: string; force: boolean; replaces?: true }
   | { kind: 'pause-requested'; reason: string }
 >;
 

@@ -109,7 +109,6 @@ export function pendingRequests(state: RunState): readonly DriverRequest[] {
   return requests;
 }
 
-/** Passes the verdict on the agent's question. */
 function dialogRequests(state: RunState, step: StepState | undefined): readonly DriverRequest[] {
   if (step === undefined || step.dialog === null) return [];
   const { gate, name, text } = step.dialog;

@@ -120,7 +120,6 @@ function deadline(ctx: DecideContext, timeout: Text, lookup: Lookup): Result<num
     : ok(ctx.at + ms);
 }
 
-/** Fills the placeholders of an effect. */
 function fillEffect(effect: EffectSpec<Text>, lookup: Lookup): Result<EffectSpec<FilledText>, string> {
   const fill = new Filler(lookup);
   switch (effect.kind) {

@@ -32,7 +32,11 @@ export function recordsRefusal({ status, refusedReports }: StepState): boolean {
   return status === 'running' && refusedReports < REFUSALS_MAX;
 }
 
-export function checkReport(state: RunState, report: Report): ReportCheck {
+/** Why the file that an output names does not count. */
+export type FileProblem = Readonly<{ name: string; problem: string }>;
+
+/** `files`: problems with the files of the outputs, which only the message handler can see. */
+export function checkReport(state: RunState, report: Report, files: readonly FileProblem[] = []): ReportCheck {
   const { message } = report;
   // The sender missed the reply; the agent may have another step by now.
   if (message !== null && state.seenMessages.has(message)) return { kind: 'repeated', step: report.step };
@@ -41,7 +45,7 @@ export function checkReport(state: RunState, report: Report): ReportCheck {
   const { effect, status, id } = step.value;
   const expects = expectationsOf(step.value);
   if (expects === null) return { kind: 'refused', message: `step ${id} is not an agent step` };
-  const typed = typedOutputs(expects, report.outputs);
+  const typed = typedOutputs(expects, report.outputs, status === 'running' ? files : []);
   if (status === 'done' || status === 'completing') {
     return typed.ok && sameOutputs(typed.value, reportedOutputs(step.value, expects, typed.value))
       ? { kind: 'repeated', step: id }
@@ -89,7 +93,11 @@ function expectationsOf({ definition: { act } }: StepState): readonly Expectatio
   return act.kind === 'effect' && act.effect.kind === 'prompt' ? act.effect.expects : null;
 }
 
-function typedOutputs(expects: readonly Expectation[], outputs: Outputs): Result<Outputs, string> {
+function typedOutputs(
+  expects: readonly Expectation[],
+  outputs: Outputs,
+  files: readonly FileProblem[],
+): Result<Outputs, string> {
   const typed = new Map(Object.entries(outputs));
   const missing: string[] = [];
   const invalid: string[] = [];
@@ -100,13 +108,16 @@ function typedOutputs(expects: readonly Expectation[], outputs: Outputs): Result
     if (value?.ok === true) typed.set(name, value.value);
     if (value?.ok === false) invalid.push(`  ✗ ${name} (${type}): ${value.error}`);
   }
+  // The usage names what must be fixed: files only if nothing else is wrong.
+  const toFix = new Set(missing.length === 0 && invalid.length === 0 ? files.map(({ name }) => name) : []);
+  invalid.push(...files.map(({ name, problem }) => `  ✗ ${name} (file_path): ${problem}`));
   if (missing.length === 0 && invalid.length === 0) return ok(Object.fromEntries(typed));
-  const required = expects.filter((expected) => expected.required).map(({ name }) => `--output ${name}=<value>`);
+  const wanted = expects.filter(({ name, required }) => required || toFix.has(name));
   const sections = [
     [missing.length === 0 ? 'Invalid outputs' : 'Missing required outputs'],
     missing.length === 0 ? [] : ['Required:', ...missing],
     invalid.length === 0 ? [] : ['Invalid:', ...invalid],
-    ['Usage:', `  ${['meow done', ...required].join(' ')}`],
+    ['Usage:', `  ${['meow done', ...wanted.map(({ name }) => `--output ${name}=<value>`)].join(' ')}`],
   ];
   return err(sections.flatMap((lines) => (lines.length === 0 ? [] : [lines.join('\n')])).join('\n\n'));
 }

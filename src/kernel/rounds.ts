@@ -71,8 +71,10 @@ function openPart(
 function exhaust(ctx: DecideContext, step: StepState, { exhausted }: Loop): Failure | null {
   if (exhausted.kind === 'end') return endLoop(ctx, step, 'exhausted');
   const result = outputsOf(step, 'exhausted');
-  if (exhausted.kind === 'fail')
-    return failure('rounds-exhausted', `the loop is not over after ${counted(step.roundsAllowed)}`, result);
+  if (exhausted.kind === 'fail') {
+    const rounds = step.roundsAllowed === 1 ? '1 round' : `${step.roundsAllowed} rounds`;
+    return failure('rounds-exhausted', `the loop is not over after ${rounds}`, result);
+  }
   if (ctx.state.end !== null) return null;
   const answer = success(result.outputs, { kept: result.kept });
   return openBelow(ctx, step, { target: exhausted.target, join: 'wait', part: 'exhausted', answer });
@@ -108,8 +110,4 @@ function outputsOf({ children }: StepState, outcome: 'true' | 'exhausted' | null
     outputs: { ...Object.fromEntries(steps.map(({ id, outputs }) => [id, outputs])), ...own },
     kept: steps.flatMap(({ id, kept }) => kept.map((name) => `${id}.${name}`)),
   };
-}
-
-function counted(rounds: number): string {
-  return rounds === 1 ? '1 round' : `${rounds} rounds`;
 }

@@ -149,6 +149,7 @@ function builtIns(state: RunState, frame: FrameState, step: StepState | null, at
     step_id: step?.id,
     __step_prefix__: frame.prefix,
     agent_id: frame.lane,
+    run_folder: state.request?.folder,
     lane_folder: `${state.request?.folder ?? ''}/tasks/${frame.lane}`,
     state: step?.definition.id,
     visit: step === null ? undefined : state.lanes.get(frame.lane)?.visitsOf.get(step.definition),

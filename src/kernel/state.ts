@@ -4,7 +4,7 @@
 
 import { present } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
-import { type CommandSpec, type Delivery, type EffectSpec, isTurn, type Session } from '../ir/effect.ts';
+import { type CommandSpec, type Delivery, type EffectSpec, isTurn, type Outcome, type Session } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs, Usage } from '../ir/output.ts';
 import {
@@ -17,7 +17,6 @@ import {
   UNLIMITED,
 } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import type { Absence } from './absences.ts';
 import { emptyTree, type IdTree, OrderedSet } from './collections.ts';
 import type { AgentInfo, Cost, Decision, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
@@ -26,7 +25,8 @@ export const NO_COST: Cost = { usd: 0, tokens: 0, unpriced: 0 };
 
 /** A run before its first decision. */
 class NewRunState {
-  readonly program: Program;
+  /** With the workflows that were entered by a path that nobody wrote before. */
+  program: Program;
   phase: 'new' | 'running' | 'ending' | 'cleaning' | 'ended' = 'new';
   request: RunRequest | null = null;
   /** How the run ends; set as soon as that is decided. */
@@ -426,4 +426,52 @@ export function* undecidedRequests(state: RunState, { requests }: GateState): Ge
 
 export function isFinished(step: StepState): boolean {
   return step.status === 'done' || step.status === 'failed' || step.status === 'skipped';
+}
+
+// Absences: periods in which neither an engine nor a process of the run was there. One begins with the last record of an
+// engine, since nobody records its death, and ends with the resume. An effect that went on meanwhile shortens it.
+
+/** In milliseconds since 1970. */
+export interface Absence {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Whether an effect goes on without an engine. */
+export function outlivesEngine(effect: EffectSpec<unknown> | null): boolean {
+  return effect?.kind === 'command' || effect?.kind === 'turn' || effect?.kind === 'prompt';
+}
+
+/** When the effect ended, if it ran while no engine was there and the end of its step would not show that. */
+export function endWithoutEngine(
+  { absences, end }: RunState,
+  { startedAt }: StepState,
+  outcome: Outcome,
+  at: number,
+): number | null {
+  const absentUntil = absences.at(-1)?.to ?? 0;
+  if (startedAt === null || startedAt >= absentUntil) return null;
+  const { endedAt } = outcome;
+  if (endedAt !== undefined && endedAt < absentUntil) return Math.max(endedAt, startedAt);
+  // A step that is stopped is skipped, like one that never ran.
+  const wasStopped = outcome.kind === 'failure' && ['stopped', 'signal'].includes(outcome.failure.kind);
+  return wasStopped && end !== null ? (endedAt ?? at) : null;
+}
+
+export function withAbsence(absences: readonly Absence[], from: number, to: number): readonly Absence[] {
+  return from < to ? [...absences, { from, to }] : absences;
+}
+
+/** Without the time in which an effect ran, `from` its start. */
+export function shortened(absences: readonly Absence[], from: number, until: number): readonly Absence[] {
+  if ((absences.at(-1)?.to ?? 0) < from) return absences;
+  return absences
+    .map((absence) => (from > absence.from ? absence : { ...absence, from: Math.max(absence.from, until) }))
+    .filter((absence) => absence.from < absence.to);
+}
+
+/** Milliseconds between two moments, without absences. */
+export function presentTime(absences: readonly Absence[], from: number, to: number): number {
+  const absent = absences.map((absence) => Math.min(to, absence.to) - Math.max(from, absence.from));
+  return to - from - absent.reduce((sum, ms) => sum + Math.max(0, ms), 0);
 }

@@ -25,6 +25,8 @@ export interface AdapterRefusal {
 export interface AdapterKnowledge {
   readonly forced: string | null;
   readonly fallback: string;
+  /** Resolves a name or alias. */
+  readonly meant: (name: string) => string;
   /** Why nothing can be started with one. */
   readonly refusal: (adapter: string) => AdapterRefusal | null;
   /** Whether a session can be forked, or its conversation replayed in a fresh one. */
@@ -41,6 +43,7 @@ export function headlessKnowledge(adapters: AdapterCatalog): AdapterKnowledge {
   return {
     forced: adapters.forced,
     fallback: adapters.fallback(),
+    meant: (name) => adapters.meant(name),
     canChoose: (name, what) => {
       const ways = headless(name);
       return ways === null || (what === 'model' ? ways.modelArgs : ways.effortArgs) !== null;

@@ -1,9 +1,10 @@
 // Compiles a workflow with all workflows that it enters, whatever their languages, and links them to one Program.
 
+import { err, ok, present, type Result } from '../base/errors.ts';
 import { own } from '../base/json.ts';
 import { hasErrors } from '../base/source.ts';
-import { type FailedStop, linkProgram, type Part, partSymbol } from '../ir/link.ts';
-import type { Program } from '../ir/program.ts';
+import { type FailedStop, freeName, linkedBlockNames, linkProgram, type Part, partSymbol } from '../ir/link.ts';
+import { conductorOf, type Program, type ProgramPart } from '../ir/program.ts';
 import type { AdapterCatalog } from './adapter-catalog.ts';
 import type { Config } from './config.ts';
 import type {
@@ -18,6 +19,7 @@ import type {
   Validated,
 } from './language.ts';
 import { baseName } from './language.ts';
+import { renamedOutline } from './outline.ts';
 import { LANGUAGES } from './registry.ts';
 
 export interface Surroundings {
@@ -35,7 +37,49 @@ export function composeWorkflow(
   const others = new Parts(around);
   const source = language.load(around.reader, location, given?.values ?? {});
   const compiled = language.compile(source, others.context(given, ''));
-  return { ...compiled, program: compiled.program === null ? null : linkProgram(compiled.program, others.parts) };
+  const { program, outline } = compiled;
+  if (program === null) return compiled;
+  const outlines = [outline, ...others.parts.map((part) => part.outline)];
+  return {
+    ...compiled,
+    program: linkProgram(program, others.parts),
+    outline: () => {
+      const names = linkedBlockNames(program, others.parts);
+      return outlines.flatMap((each, index) => renamedOutline(each?.() ?? [], names[index] ?? ((name) => name)));
+    },
+  };
+}
+
+/** Compiles a workflow that a running Program enters, and links it to that Program. An error is a sentence. */
+export function composePart(
+  program: Program,
+  from: Pick<ProgramPart, 'machine' | 'path'>,
+  location: Pick<Location, 'path' | 'workflow' | 'state'>,
+  around: Surroundings,
+): Result<ProgramPart, string> {
+  const machine = own(program.machines, from.machine);
+  if (machine === undefined) return err(`the program has no machine ${from.machine}`);
+  const others = new Parts(around);
+  const entered = others.enter(location.path, location.workflow, 'returns', location.state);
+  if (entered.kind === 'refused') return err(entered.message);
+  // The state of a run has no place for the facts of another repository.
+  if (others.parts.some((part) => conductorOf(part.program) !== null))
+    return err(`${from.path} is a Conductor workflow, which only a written path can enter`);
+  const workflows = { ...machine.workflows, [from.path]: entered.entry };
+  const machines = { ...program.machines, [from.machine]: { ...machine, workflows } };
+  const linked = linkProgram({ ...program, machines }, others.parts);
+  const added = <T>(
+    all: Readonly<Record<string, T>>,
+    known: Readonly<Record<string, T>>,
+  ): Readonly<Record<string, T>> =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => !Object.hasOwn(known, name)));
+  return ok({
+    ...from,
+    entry: present(own(linked.machines, from.machine)?.workflows[from.path], 'a linked workflow has an entry'),
+    blocks: added(linked.blocks, program.blocks),
+    machines: added(linked.machines, program.machines),
+    steerings: added(linked.steerings, program.steerings),
+  });
 }
 
 export function checkWorkflow(language: Language, location: Location, around: Surroundings): Validated {
@@ -55,7 +99,7 @@ class Parts implements OtherWorkflows {
   readonly #around: Surroundings;
   readonly #entered = new Map<string, Entered>();
   readonly #prefixes = new Set<string>();
-  parts: readonly Part[] = [];
+  parts: readonly (Part & Pick<Compiled, 'outline'>)[] = [];
   #symbols = 0;
 
   constructor(around: Surroundings) {
@@ -71,15 +115,15 @@ class Parts implements OtherWorkflows {
     return detectLanguage(this.#around.reader, path, 'yes')?.name ?? null;
   }
 
-  enter(path: string, workflow: string | null, failedStop: FailedStop): Entered {
-    const key = JSON.stringify([this.#around.reader.realPath(path), workflow, failedStop]);
+  enter(path: string, workflow: string | null, failedStop: FailedStop, state?: string): Entered {
+    const key = JSON.stringify([this.#around.reader.realPath(path), workflow, failedStop, state]);
     const known = this.#entered.get(key);
     if (known !== undefined) return known;
     const symbol = partSymbol((this.#symbols += 1));
     // Workflows may enter each other in a cycle: meanwhile callers get the symbol.
     this.#entered.set(key, { kind: 'found', entry: symbol, required: [], visited: [] });
     const before = { parts: this.parts, keys: new Set(this.#entered.keys()) };
-    const entered = this.#compile(path, workflow, failedStop, symbol);
+    const entered = this.#compile({ path, workflow, ...(state === undefined ? {} : { state }) }, failedStop, symbol);
     if (entered.kind === 'refused') {
       // Parts compiled meanwhile may refer to it, and are compiled again if entered from elsewhere.
       this.parts = before.parts;
@@ -89,8 +133,9 @@ class Parts implements OtherWorkflows {
     return entered;
   }
 
-  #compile(path: string, workflow: string | null, failedStop: FailedStop, symbol: string): Entered {
+  #compile(location: Omit<Location, 'file'>, failedStop: FailedStop, symbol: string): Entered {
     const { reader } = this.#around;
+    const { path, workflow } = location;
     const file = reader.shown(path);
     const language = detectLanguage(reader, path, 'yes');
     if (language === null) {
@@ -99,24 +144,23 @@ class Parts implements OtherWorkflows {
     if (workflow !== null && !language.hasSections) {
       return { kind: 'refused', message: `${file} is one workflow, without parts`, hint: `Leave out #${workflow}.` };
     }
-    const source = language.load(reader, { path, file, workflow }, {});
-    const { program, diagnostics } = language.compile(source, this.context(null, this.#prefixFor(path)));
+    const source = language.load(reader, { ...location, file }, {});
+    const { program, diagnostics, outline } = language.compile(source, this.context(null, this.#prefixFor(path)));
     if (program === null || hasErrors(diagnostics)) {
       const [first] = diagnostics.filter(({ severity }) => severity === 'error');
       const message = `${file} has problems${first === undefined ? '' : `: ${first.message}`}`;
       return { kind: 'refused', message, hint: `See all of them: meow validate ${file}.` };
     }
-    this.parts = [...this.parts, { symbol, name: file, program, failedStop }];
+    this.parts = [
+      ...this.parts,
+      { symbol, name: file, program, failedStop, ...(outline === undefined ? {} : { outline }) },
+    ];
     return { kind: 'found', entry: symbol, required: requiredBy(program), visited: visitedBy(program) };
   }
 
   #prefixFor(path: string): string {
     const stem = baseName(path).replace(/(?<=.)\.[^.]*$/, '');
-    const plain = stem.replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'workflow';
-    let name = plain;
-    for (let n = 2; this.#prefixes.has(name); n += 1) name = `${plain}_${String(n)}`;
-    this.#prefixes.add(name);
-    return `${name}-`;
+    return `${freeName(stem.replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'workflow', this.#prefixes)}-`;
   }
 }
 

@@ -117,7 +117,8 @@ describe('sizes', () => {
 });
 
 test('keys of other programs for these workflows are ignored', () => {
-  const text = 'version = "1"\n[paths]\ntemplate_dir = "x"\n[defaults]\n[orchestrator]\n[logging]\n[worktree]\n';
+  const sections = ['defaults', 'orchestrator', 'cleanup', 'logging', 'worktree'].map((name) => `[${name}]\nkey = 1\n`);
+  const text = `version = "1"\n[paths]\ntemplate_dir = "x"\n[agent]\nsetup_hooks = true\n${sections.join('')}`;
   expect(readConfig({ file: 'config.toml', text }).diagnostics).toEqual([]);
 });
 

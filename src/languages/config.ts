@@ -68,7 +68,8 @@ export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): 
 }
 
 /** Keys that other programs for MEOW workflows read. */
-const IGNORED = ['version', 'paths', 'defaults', 'orchestrator', 'logging', 'worktree'];
+const IGNORED = ['version', 'paths', 'defaults', 'orchestrator', 'cleanup', 'logging', 'worktree'];
+const IGNORED_OF_AGENTS = ['setup_hooks'];
 
 function read(report: Report, root: TomlTable, base: Config): Config {
   const known = ['limits', 'shell', 'tmux', 'agents', 'agent', 'gates', ...CONDUCTOR_SECTIONS];
@@ -134,8 +135,7 @@ function readSize(report: Report, table: TomlTable, key: string): number | null 
   if (amount !== '' && Number.isSafeInteger(bytes) && bytes > 0) return bytes;
   const got = text === '' ? describeToml(value) : JSON.stringify(text);
   const hint = 'For example "10MB", "500KB" or a number of bytes.';
-  report.error('invalid-size', value.place, `"${key}" must be a size, got ${got}`, hint);
-  return null;
+  return report.error('invalid-size', value.place, `"${key}" must be a size, got ${got}`, hint);
 }
 
 type AgentsConfig = Pick<Config, 'defaultAdapter' | 'channel' | 'permissions'>;
@@ -143,7 +143,8 @@ type AgentsConfig = Pick<Config, 'defaultAdapter' | 'channel' | 'permissions'>;
 function readAgents(report: Report, root: TomlTable, section: string): AgentsConfig {
   const table = tableAt(report, root, section, `Write [${section}] and below it default_adapter = "sim".`);
   if (table === null) return { defaultAdapter: null, channel: null, permissions: null };
-  checkKeys(report, table, ['default_adapter', 'channel', 'permissions'], `[${section}]`, 'warning');
+  const known = ['default_adapter', 'channel', 'permissions', ...IGNORED_OF_AGENTS];
+  checkKeys(report, table, known, `[${section}]`, 'warning');
   return {
     defaultAdapter: filledStringAt(report, table, 'default_adapter', 'For example default_adapter = "sim".'),
     channel: wordAt(report, table, 'channel', OPEN_CHANNELS),

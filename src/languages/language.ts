@@ -9,6 +9,7 @@ import type { FailedStop } from '../ir/link.ts';
 import type { Program, Source } from '../ir/program.ts';
 import type { AdapterCatalog } from './adapter-catalog.ts';
 import type { Config } from './config.ts';
+import type { WrittenStep } from './outline.ts';
 
 /** `S`: a workflow as read, with every file that it refers to in its own language. */
 export interface Language<S = unknown> {
@@ -26,7 +27,6 @@ export interface Language<S = unknown> {
 /** `maybe`: no other language has such files, but an incomplete one of this language may look like this. */
 export type Detection = 'yes' | 'maybe' | 'no';
 
-/** Position of a workflow. */
 export interface Location {
   /** Absolute. */
   readonly path: string;
@@ -47,6 +47,8 @@ export interface Compiled {
   readonly diagnostics: readonly Diagnostic[];
   /** Variables of the run whose value is the path of a file and means its text. */
   readonly fileVariables: readonly string[];
+  /** Its steps and routes as written, with positions; absent without a Program. */
+  readonly outline?: () => readonly WrittenStep[];
 }
 
 export interface Validated {
@@ -98,7 +100,6 @@ export interface SourceReader {
   folderOf(path: string): string;
   /** The path in messages: short, and usable in a shell. */
   shown(path: string): string;
-  /** Resolves symbolic links. */
   realPath(path: string): string;
   /** Null if nothing is there. An inaccessible path counts as a file: reading it reports the error. */
   kindOf(path: string): 'file' | 'folder' | null;
@@ -116,6 +117,8 @@ export interface FolderFile {
   readonly path: string;
   readonly isExecutable: boolean;
   readonly bytes: number;
+  /** Path below the folder of a run, of the copy that the run executes; absent: the file itself. */
+  readonly stored?: string;
   /** Null if it is not text. */
   text(): string | null;
 }

@@ -1,6 +1,7 @@
 // Collects diagnostics while a text is read. A problem never ends the reading: the reader reports it and continues as
 // well as possible.
 
+import { own } from '../base/json.ts';
 import { nearest } from '../base/names.ts';
 import { type Diagnostic, excerptOf, type Place, type Source, spanOf } from '../base/source.ts';
 
@@ -14,6 +15,7 @@ export interface Report {
   readonly part: () => Report;
 }
 
+/** Returns null, the value of whatever could not be read. */
 export type Complain = (
   code: string,
   place: Place,
@@ -21,7 +23,10 @@ export type Complain = (
   /** A function if it needs a search: most hints are never shown. */
   hint: string | (() => string),
   related?: readonly { readonly message: string; readonly place: Place }[],
-) => void;
+) => null;
+
+/** Position for problems of a whole text. */
+export const START: Place = { from: 0, to: 1 };
 
 /** More diagnostics of one text would not help. */
 const DIAGNOSTICS_MAX = 500;
@@ -41,10 +46,10 @@ function reportWith(source: Source, seen: Set<string>): Report {
     (code, place, message, hint, related = []) => {
       // The same mistake found twice (a shared default, a step read twice) is reported once.
       const key = `${String(place.from)}:${code}:${bounded(message)}`;
-      if (seen.has(key)) return;
+      if (seen.has(key)) return null;
       if (seen.size >= DIAGNOSTICS_MAX) {
         left.push(severity);
-        return;
+        return null;
       }
       seen.add(key);
       const excerpt = excerptOf(source, place);
@@ -59,6 +64,7 @@ function reportWith(source: Source, seen: Set<string>): Report {
         related: related.map((other) => ({ message: other.message, span: spanOf(source, other.place) })),
       };
       found.push({ place, diagnostic });
+      return null;
     };
   return {
     source,
@@ -83,19 +89,86 @@ function bounded(text: string): string {
   return text.length <= MESSAGE_MAX ? text : `${text.slice(0, MESSAGE_MAX)}…`;
 }
 
-/** An unknown key is mostly harmless, so it is a warning, unless the caller says otherwise. */
+interface Key {
+  readonly key: string;
+  readonly keyPlace: Place;
+}
+
+/** A table of TOML or a map of YAML. */
+interface Keys {
+  readonly entries: ReadonlyMap<string, Key>;
+}
+
+/** An unknown key is mostly harmless, so it is a warning, unless the caller says otherwise. `elsewhere`: a better hint. */
 export function checkKeys(
   report: Report,
-  { entries }: { readonly entries: ReadonlyMap<string, { readonly key: string; readonly keyPlace: Place }> },
+  { entries }: Keys,
   known: readonly string[],
   what: string,
   severity: Diagnostic['severity'] = 'warning',
+  elsewhere: (key: string) => string | null = () => null,
 ): void {
   for (const { key, keyPlace } of entries.values()) {
     if (known.includes(key)) continue;
-    const hint = suggest(key, known, `Known here: ${listed(known)}.`);
+    const hint = (): string => elsewhere(key) ?? suggest(key, known, `Known here: ${listed(known)}.`);
     report[severity]('unknown-key', keyPlace, `${what} has no key "${key}"`, hint);
   }
+}
+
+/**
+ * Unknown keys where a forgotten one is dangerous. One that is similar to a known key is an error: the step would run
+ * without what its author wrote. So is a habit from another tool (`habits`: hints for its keys). Any other is a warning,
+ * so that files may contain notes.
+ */
+export function checkSimilarKeys(
+  report: Report,
+  { entries }: Keys,
+  known: readonly string[],
+  what: string,
+  habits: Readonly<Record<string, string>> = {},
+): void {
+  for (const entry of entries.values()) {
+    if (known.includes(entry.key)) continue;
+    const message = `${what} has no key "${entry.key}"`;
+    const habit = own(habits, plain(entry.key));
+    if (habit !== undefined) report.error('unknown-key', entry.keyPlace, message, habit);
+    else reportUnknownKey(report, entry, known, message, `Known here: ${listed(known)}.`);
+  }
+}
+
+/** `otherwise`: the hint if no known key is similar. */
+export function reportUnknownKey(
+  report: Report,
+  { key, keyPlace }: Key,
+  known: readonly string[],
+  message: string,
+  otherwise: string,
+): void {
+  const plainNames = new Map(known.map((name) => [plain(name), name]));
+  const similar = plainNames.get(nearest(plain(key), plainNames.keys(), key.length <= 4 ? 1 : 2) ?? '');
+  if (similar === undefined) report.warning('unknown-key', keyPlace, message, otherwise);
+  else report.error('unknown-key', keyPlace, message, `Did you mean "${similar}"?`);
+}
+
+/** Case and separators do not make another name. */
+function plain(key: string): string {
+  return key.toLowerCase().replaceAll(/[-_]/g, '');
+}
+
+export function missing(report: Report, place: Place, what: string, key: string, hint: string): null {
+  return report.error('missing-key', place, `${what} has no "${key}"`, hint);
+}
+
+export function oneOf<W extends string>(
+  report: Report,
+  key: string,
+  { text, place }: { readonly text: string; readonly place: Place },
+  words: readonly W[],
+): W | null {
+  const known = words.find((each) => each === text);
+  if (known !== undefined) return known;
+  const hint = (): string => suggest(text, words, `It is one of ${listed(words)}.`);
+  return report.error('invalid-value', place, `"${key}" cannot be ${JSON.stringify(text)}`, hint);
 }
 
 /** `Did you mean "build"?`, or else the alternatives. */

@@ -1,5 +1,6 @@
 // `{{path.to.value}}` in a text. Spaces inside the braces do not matter; `{{{{` is a literal pair of braces. Anything
-// else between two pairs of braces is reported as an error.
+// else between two pairs of braces is reported as an error. Each language checks its references; this file lowers texts
+// with them to Text of the IR, and finds their quoting in scripts.
 
 import type { Place } from '../base/source.ts';
 import type { QuoteLayer } from '../ir/quote.ts';
@@ -31,12 +32,13 @@ export const LITERAL_BRACES = 'For literal braces, write {{{{.';
 /** Literal braces; one before a reference, as in a reversed `{a,{{b}}}`; a reference, perhaps without its end. */
 const BRACES = /\{\{\{\{|\{(?=\{\{)|\{\{(?:([^{}\n]*)\}\})?/g;
 
-export function parseTemplate(text: string): Template {
+/** `braces`: the braces that are not plain text, with the inside of a reference as its group. */
+export function parseTemplate(text: string, braces = BRACES): Template {
   const parts: (string | Hole)[] = [];
   const problems: TemplateProblem[] = [];
   let plain = '';
   let at = 0;
-  for (const { 0: matched, 1: inside, index } of text.matchAll(BRACES)) {
+  for (const { 0: matched, 1: inside, index } of text.matchAll(braces)) {
     plain += text.slice(at, index);
     at = index + matched.length;
     const path = inside?.trim();
@@ -68,9 +70,6 @@ function notAPath(path: string): { readonly message: string; readonly hint: stri
   const hint = `A reference is a name, or names joined by dots: {{task}}, {{build.outputs.path}}. ${LITERAL_BRACES}`;
   return { message: `"${path}" is not a reference`, hint };
 }
-
-// Lowers strings with {{…}} to Text of the IR. Each language checks its references; this file reports anything that is
-// not a reference, and finds the quoting in scripts.
 
 /** Texts and references, alternating; anything else is reported. */
 export function readTemplate(report: Report, string: TomlString): readonly (string | Hole)[] {

@@ -4,18 +4,16 @@
 import type { Place } from '../base/source.ts';
 import { DURATION_MAX_MS, parseDuration } from '../base/time.ts';
 import type { Text } from '../ir/text.ts';
-import { listed, type Report, suggest } from './report.ts';
+import { listed, missing, oneOf, type Report, suggest } from './report.ts';
 import type { TomlEntry, TomlList, TomlString, TomlTable, TomlValue } from './toml-tree.ts';
 import { describeToml } from './toml-tree.ts';
 
 /** `hint`: for a value of another type; otherwise it is to be put in quotes. */
 export function stringAt(report: Report, table: TomlTable, key: string, hint?: string): TomlString | null {
-  const entry = table.entries.get(key);
-  if (entry === undefined) return null;
-  if (entry.value.kind === 'string') return entry.value;
-  const quotable = entry.value.kind !== 'list' && entry.value.kind !== 'table';
-  const written = quotable ? report.source.text.slice(entry.value.place.from, entry.value.place.to) : '…';
-  return wrongType(report, entry, 'a string', hint ?? `Put it in quotes: ${key} = "${written}".`);
+  return kindAt(report, table, key, 'string', 'a string', ({ kind, place: { from, to } }) => {
+    const written = kind === 'list' || kind === 'table' ? '…' : report.source.text.slice(from, to);
+    return hint ?? `Put it in quotes: ${key} = "${written}".`;
+  });
 }
 
 /** Reports an absent key too. */
@@ -28,27 +26,35 @@ export function neededStringAt(report: Report, step: TomlTable, key: string, hin
 export function filledStringAt(report: Report, table: TomlTable, key: string, hint: string): string | null {
   const string = stringAt(report, table, key);
   if (string === null || string.value.trim() !== '') return string?.value ?? null;
-  report.error('invalid-value', string.place, `"${key}" is empty`, hint);
-  return null;
+  return report.error('invalid-value', string.place, `"${key}" is empty`, hint);
 }
 
 export function booleanAt(report: Report, table: TomlTable, key: string): boolean | null {
-  const entry = table.entries.get(key);
-  if (entry === undefined) return null;
-  if (entry.value.kind === 'boolean') return entry.value.value;
-  return wrongType(report, entry, 'true or false', `Write ${key} = true or ${key} = false, without quotes.`);
+  const hint = `Write ${key} = true or ${key} = false, without quotes.`;
+  return kindAt(report, table, key, 'boolean', 'true or false', () => hint)?.value ?? null;
 }
 
 export function tableAt(report: Report, table: TomlTable, key: string, hint: string): TomlTable | null {
-  const entry = table.entries.get(key);
-  if (entry === undefined) return null;
-  return entry.value.kind === 'table' ? entry.value : wrongType(report, entry, 'a table', hint);
+  return kindAt(report, table, key, 'table', 'a table', () => hint);
 }
 
 export function listAt(report: Report, table: TomlTable, key: string, hint: string): TomlList | null {
+  return kindAt(report, table, key, 'list', 'a list', () => hint);
+}
+
+function kindAt<Kind extends TomlValue['kind']>(
+  report: Report,
+  table: TomlTable,
+  key: string,
+  kind: Kind,
+  expected: string,
+  hint: (value: TomlValue) => string,
+): OfKind<Kind> | null {
   const entry = table.entries.get(key);
   if (entry === undefined) return null;
-  return entry.value.kind === 'list' ? entry.value : wrongType(report, entry, 'a list', hint);
+  return hasKind(entry.value, kind)
+    ? entry.value
+    : wrongType(report, entry.value, `"${key}" must be ${expected}`, hint(entry.value));
 }
 
 export function countAt(report: Report, table: TomlTable, key: string, least: number): number | null {
@@ -56,22 +62,17 @@ export function countAt(report: Report, table: TomlTable, key: string, least: nu
   if (entry === undefined) return null;
   const { value } = entry;
   if (value.kind === 'integer' && Number.isSafeInteger(value.value) && value.value >= least) return value.value;
-  return wrongType(report, entry, `an integer of at least ${String(least)}`, `For example ${key} = 3, without quotes.`);
+  const must = `"${key}" must be an integer of at least ${String(least)}`;
+  return wrongType(report, value, must, `For example ${key} = 3, without quotes.`);
 }
 
-/** One of a few words. */
 export function wordAt<W extends string>(report: Report, table: TomlTable, key: string, words: readonly W[]): W | null {
   const string = stringAt(report, table, key, `It is one of ${listed(words)}.`);
   return string === null ? null : word(report, key, string, words);
 }
 
 export function word<W extends string>(report: Report, key: string, string: TomlString, words: readonly W[]): W | null {
-  const { value, place } = string;
-  const known = words.find((each) => each === value);
-  if (known !== undefined) return known;
-  const hint = suggest(value, words, `It is one of ${listed(words)}.`);
-  report.error('invalid-value', place, `"${key}" cannot be ${JSON.stringify(value)}`, hint);
-  return null;
+  return oneOf(report, key, { text: string.value, place: string.place }, words);
 }
 
 /** One of a few words; `otherwise`: the hint if none is similar. */
@@ -86,8 +87,7 @@ export function choiceAt<W extends string>(
   const known = words.find((each) => each === string?.value) ?? null;
   if (string === null || known !== null) return known;
   const hint = suggest(string.value, words, otherwise);
-  report.error('invalid-value', string.place, `there is no ${key} "${string.value}"`, hint);
-  return null;
+  return report.error('invalid-value', string.place, `there is no ${key} "${string.value}"`, hint);
 }
 
 /** In milliseconds. A number counts seconds. */
@@ -105,13 +105,8 @@ export function duration(report: Report, key: string, value: TomlValue): number 
   if (ms !== null && ms <= DURATION_MAX_MS) return ms;
   const got = text === null ? describeToml(value) : JSON.stringify(text);
   const message = ms === null ? `"${key}" must be a duration, got ${got}` : `"${key}" is too long: ${got}`;
-  report.error(
-    'invalid-duration',
-    value.place,
-    message,
-    ms === null ? DURATION_HINT : 'At most 36500d, a hundred years.',
-  );
-  return null;
+  const hint = ms === null ? DURATION_HINT : 'At most 36500d, a hundred years.';
+  return report.error('invalid-duration', value.place, message, hint);
 }
 
 /** Whether the name is valid; if not, that is reported. */
@@ -124,13 +119,9 @@ export function checkName(report: Report, place: Place, name: string, of: 'varia
 
 export const NAME = /^[A-Za-z0-9_-]+$/;
 
-export function missing(report: Report, place: Place, what: string, key: string, hint: string): void {
-  report.error('missing-key', place, `${what} has no "${key}"`, hint);
-}
-
-function wrongType(report: Report, { key, value }: TomlEntry, expected: string, hint: string): null {
-  report.error('wrong-type', value.place, `"${key}" must be ${expected}, got ${describeToml(value)}`, hint);
-  return null;
+/** `must`: what it is and should be, as in `"needs" must be a list`. */
+export function wrongType(report: Report, value: TomlValue, must: string, hint: string): null {
+  return report.error('wrong-type', value.place, `${must}, got ${describeToml(value)}`, hint);
 }
 
 export function readEnvironment(
@@ -150,24 +141,25 @@ export function readEnvironment(
     }
     if (value.kind === 'string') env.push([key, lower(value)]);
     else if (value.kind === 'list' || value.kind === 'table') {
-      const message = `"${key}" must be a string, got ${describeToml(value)}`;
-      report.error('wrong-type', value.place, message, 'Environment variables are strings; write JSON in quotes.');
+      wrongType(report, value, `"${key}" must be a string`, 'Environment variables are strings; write JSON in quotes.');
     } else env.push([key, String(value.value)]);
   }
   return Object.fromEntries(env);
 }
 
+type OfKind<Kind> = Extract<TomlValue, { kind: Kind }>;
+
 /** The value of a key if it has that kind. Reports nothing. */
-export function valueOf<Kind extends 'string' | 'list' | 'table'>(
+export function valueOf<Kind extends TomlValue['kind']>(
   table: TomlTable,
   key: string,
   kind: Kind,
-): Extract<TomlValue, { kind: Kind }> | null {
+): OfKind<Kind> | null {
   const value = table.entries.get(key)?.value;
   return value !== undefined && hasKind(value, kind) ? value : null;
 }
 
-function hasKind<Kind extends string>(value: TomlValue, kind: Kind): value is Extract<TomlValue, { kind: Kind }> {
+function hasKind<Kind extends TomlValue['kind']>(value: TomlValue, kind: Kind): value is OfKind<Kind> {
   return value.kind === kind;
 }
 

@@ -7,27 +7,24 @@
 //   - A duplicate key is reported, the first definition wins, and the tree is valid.
 
 import type { Place } from '../base/source.ts';
-import type { Report } from './report.ts';
+import { type Report, START } from './report.ts';
 import { readString } from './toml-string.ts';
 import type { Scalar, TomlEntry, TomlList, TomlTable, TomlValue } from './toml-tree.ts';
 
 const TOML_LENGTH_MAX = 10_000_000;
 const DEPTH_MAX = 100;
-const START: Place = { from: 0, to: 1 };
 
 /** Null if the text is huge, binary or damaged; that is reported. */
 export function readToml(report: Report): TomlTable | null {
   const { text } = report.source;
   if (text.length > TOML_LENGTH_MAX) {
     const message = `the file has ${(text.length / 1_000_000).toFixed(1)} MB; at most 10 MB are read`;
-    report.error('file-too-large', START, message, 'Keep data in files of their own, and read them in a step.');
-    return null;
+    return report.error('file-too-large', START, message, 'Keep data in files of their own, and read them in a step.');
   }
   const nul = text.indexOf('\0');
   if (nul !== -1) {
     const hint = 'Is this a text file? TOML is UTF-8 text without NUL bytes.';
-    report.error('nul-byte', { from: nul, to: nul + 1 }, 'the file contains a NUL byte', hint);
-    return null;
+    return report.error('nul-byte', { from: nul, to: nul + 1 }, 'the file contains a NUL byte', hint);
   }
   return new Parser(report).read();
 }
@@ -345,8 +342,7 @@ class Parser {
 
   #broken(message: string, hint: string, place: Place = this.#here()): null {
     this.#isDamaged = true;
-    this.#report.error('syntax', place, message, hint);
-    return null;
+    return this.#report.error('syntax', place, message, hint);
   }
 
   /** The current character; at the end of a line or of the text the one before, so that a character is underlined. */

@@ -4,24 +4,23 @@
 import type { Place } from '../base/source.ts';
 import { DURATION_MAX_MS, parseDuration } from '../base/time.ts';
 import type { Report } from './report.ts';
-import { describeYaml, type YamlList, type YamlMap, type YamlScalar, type YamlValue } from './yaml-tree.ts';
+import { shownYaml, type YamlList, type YamlMap, type YamlScalar, type YamlValue } from './yaml-tree.ts';
 
 /** Numbers and booleans count as text, as written: the name of a model may look like one. */
 export function textAt(report: Report, map: YamlMap, key: string): YamlScalar | null {
   const value = valueAt(map, key);
   if (value === null) return null;
   if (value.kind === 'list' || value.kind === 'map')
-    return wrongType(report, key, value, 'a text', `For example ${key}: some words.`);
+    return wrongType(report, value, `"${key}" must be a text`, `For example ${key}: some words.`);
   if (value.text.trim() !== '') return value;
-  report.error('invalid-value', value.place, `"${key}" is empty`, 'Fill it in, or leave the key out.');
-  return null;
+  return report.error('invalid-value', value.place, `"${key}" is empty`, 'Fill it in, or leave the key out.');
 }
 
 export function booleanAt(report: Report, map: YamlMap, key: string): boolean | null {
   const value = valueAt(map, key);
   if (value === null) return null;
   if (value.kind === 'boolean') return value.text === 'true';
-  return wrongType(report, key, value, 'true or false', `Write ${key}: true, or leave it out.`);
+  return wrongType(report, value, `"${key}" must be true or false`, `Write ${key}: true, or leave it out.`);
 }
 
 export function countAt(report: Report, map: YamlMap, key: string, least: number): number | null {
@@ -29,7 +28,7 @@ export function countAt(report: Report, map: YamlMap, key: string, least: number
   if (value === null) return null;
   const count = value.kind === 'number' ? Number(value.text) : Number.NaN;
   if (Number.isSafeInteger(count) && count >= least) return count;
-  return wrongType(report, key, value, `an integer of at least ${String(least)}`, `For example ${key}: 3.`);
+  return wrongType(report, value, `"${key}" must be an integer of at least ${String(least)}`, `For example ${key}: 3.`);
 }
 
 /** In milliseconds. A number counts seconds; 0 is unlimited. */
@@ -38,15 +37,25 @@ export function durationAt(report: Report, map: YamlMap, key: string): number | 
   if (value === null) return null;
   const ms = value.kind === 'string' || value.kind === 'number' ? parseDuration(value.text) : null;
   if (ms === null)
-    return wrongType(report, key, value, 'a duration', `For example ${key}: 90s, 30m or 2h; a number counts seconds.`);
+    return wrongType(
+      report,
+      value,
+      `"${key}" must be a duration`,
+      `For example ${key}: 90s, 30m or 2h; a number counts seconds.`,
+    );
   if (ms <= DURATION_MAX_MS) return ms;
-  return wrongType(report, key, value, 'a shorter duration', 'At most 36500d, a hundred years; 0 means no limit.');
+  return wrongType(
+    report,
+    value,
+    `"${key}" must be a shorter duration`,
+    'At most 36500d, a hundred years; 0 means no limit.',
+  );
 }
 
 export function mapAt(report: Report, map: YamlMap, key: string, hint: string): YamlMap | null {
   const value = valueAt(map, key);
   if (value === null) return null;
-  return value.kind === 'map' ? value : wrongType(report, key, value, 'a map', hint);
+  return value.kind === 'map' ? value : wrongType(report, value, `"${key}" must be a map`, hint);
 }
 
 /** A single value is a list of one. */
@@ -77,8 +86,7 @@ function valueAt(map: YamlMap, key: string): Exclude<YamlValue, { kind: 'nothing
   return value === undefined || value.kind === 'nothing' ? null : value;
 }
 
-function wrongType(report: Report, key: string, value: YamlValue, expected: string, hint: string): null {
-  const got = value.kind === 'string' ? JSON.stringify(value.text) : describeYaml(value);
-  report.error('wrong-type', value.place, `"${key}" must be ${expected}, got ${got}`, hint);
-  return null;
+/** `must`: what it is and should be, as in `"run" must be a list`. */
+export function wrongType(report: Report, value: YamlValue, must: string, hint: string): null {
+  return report.error('wrong-type', value.place, `${must}, got ${shownYaml(value)}`, hint);
 }

@@ -1,9 +1,9 @@
-// Reads YAML as values and keys, each with its position. After an error there is no tree.
+// Reads YAML, and the front matter of Markdown, as values and keys, each with its position. After an error there is no
+// tree.
 
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
-
+import { type Document, isAlias, isMap, isScalar as isScalarNode, isSeq, type Node, parseDocument } from 'yaml';
 import { makeSource, type Place } from '../base/source.ts';
-import { createReport, type Report } from './report.ts';
+import { createReport, type Report, START } from './report.ts';
 
 export type YamlValue = YamlScalar | { readonly kind: 'nothing'; readonly place: Place } | YamlList | YamlMap;
 
@@ -32,10 +32,21 @@ export interface YamlEntry {
   readonly value: YamlValue;
 }
 
+export const NO_KEYS: YamlMap = { kind: 'map', place: START, entries: new Map() };
+
 /** For messages: `must be a list, got a map`. */
 export function describeYaml(value: YamlValue): string {
   if (value.kind === 'number' || value.kind === 'boolean') return value.text;
   return value.kind === 'nothing' ? 'nothing' : `a ${value.kind}`;
+}
+
+/** The same, with the text of a string: `got "yes"`. */
+export function shownYaml(value: YamlValue): string {
+  return value.kind === 'string' ? JSON.stringify(value.text) : describeYaml(value);
+}
+
+export function isScalar(value: YamlValue): value is YamlScalar {
+  return value.kind === 'string' || value.kind === 'number' || value.kind === 'boolean';
 }
 
 /** Whether a document has the key at its top level, in block or flow style. A broken one may have it all the same. */
@@ -54,8 +65,7 @@ const YAML_LENGTH_MAX = 500_000;
 export function readYaml(report: Report, { from, to }: Place): YamlValue | null {
   if (to - from > YAML_LENGTH_MAX) {
     const message = `the YAML has ${String(Math.ceil((to - from) / 1_000))} kB; at most 500 kB are read`;
-    report.error('file-too-large', { from, to: from + 1 }, message, 'Keep long texts in files of their own.');
-    return null;
+    return report.error('file-too-large', { from, to: from + 1 }, message, 'Keep long texts in files of their own.');
   }
   const text = report.source.text.slice(from, to);
   // We report positions instead of the parser's excerpts. Its check for duplicate keys compares each with all others.
@@ -121,7 +131,7 @@ function convert(
       return known !== null && isWithinLimits(known.nodes, depth + known.height) ? known.value : null;
     }
     if (!isWithinLimits(1, depth)) return null;
-    const anchor = isScalar(node) || isSeq(node) || isMap(node) ? node.anchor : undefined;
+    const anchor = isScalarNode(node) || isSeq(node) || isMap(node) ? node.anchor : undefined;
     if (anchor === undefined) return contentOf(node, depth);
     const [nodesBefore, deepestBefore] = [nodes, deepest];
     deepest = depth;
@@ -133,7 +143,7 @@ function convert(
   };
   const contentOf = (node: unknown, depth: number): YamlValue | null => {
     const place = placeOf(node);
-    if (isScalar(node)) return scalarOf(node.value, text.slice(place.from - base, place.to - base), place);
+    if (isScalarNode(node)) return scalarOf(node.value, text.slice(place.from - base, place.to - base), place);
     if (isSeq(node)) {
       const items = node.items.map((item) => valueOf(item, depth + 1));
       return items.includes(null) ? null : { kind: 'list', place, items: items.filter((item) => item !== null) };
@@ -143,8 +153,8 @@ function convert(
     for (const { key, value } of node.items) {
       const inner = valueOf(value, depth + 1);
       if (inner === null) return null;
-      const name = isScalar(key) ? String(key.value) : '';
-      if (isScalar(key) && entries.has(name)) duplicates.push(placeOf(key));
+      const name = isScalarNode(key) ? String(key.value) : '';
+      if (isScalarNode(key) && entries.has(name)) duplicates.push(placeOf(key));
       entries.set(name, { key: name, keyPlace: placeOf(key), value: inner });
     }
     return { kind: 'map', place, entries };
@@ -164,4 +174,47 @@ function scalarOf(value: unknown, written: string, place: Place): YamlValue {
     default:
       return { kind: 'nothing', place };
   }
+}
+
+/** YAML between two lines of `---`, at the start of a Markdown text. */
+interface FrontMatter {
+  /** Null if absent or invalid. */
+  readonly map: YamlMap | null;
+  /** The text after it, without blank lines around it, and where it begins. */
+  readonly text: string;
+  readonly offset: number;
+  /** Present but invalid. */
+  readonly isBroken: boolean;
+}
+
+/** `example`: a key and a value, for the error message. */
+export function readFrontMatter(report: Report, example: string): FrontMatter {
+  const { text } = report.source;
+  const before = (from: number, map: YamlMap | null, isBroken = false): FrontMatter => {
+    const [blank = ''] = /^(?:[ \t]*\r?\n)*/.exec(text.slice(from)) ?? [];
+    const offset = from + blank.length;
+    return { map, text: text.slice(offset).trimEnd(), offset, isBroken };
+  };
+  const [opened] = /^---[ \t]*\r?\n/.exec(text) ?? [];
+  if (opened === undefined) return before(0, null);
+  const closing = /^---[ \t]*(?:\r?\n|$)/gm;
+  closing.lastIndex = opened.length;
+  const closed = closing.exec(text);
+  if (closed === null) {
+    // A line of dashes may be just that.
+    if (/^[A-Za-z_]+:(?:\s|$)/.test(text.slice(opened.length))) {
+      const hint = 'Close it with a line ---.';
+      report.error('unclosed-front-matter', { from: 0, to: 3 }, 'the front matter has no end', hint);
+    }
+    return before(0, null);
+  }
+  const end = closed.index + closed[0].length;
+  const value = readYaml(report, { from: opened.length, to: closed.index });
+  if (value?.kind === 'nothing') return before(end, NO_KEYS);
+  if (value?.kind === 'map') return before(end, value);
+  if (value !== null) {
+    const message = `the front matter must be keys and values, got ${describeYaml(value)}`;
+    report.error('wrong-type', value.place, message, `For example ${example}.`);
+  }
+  return before(end, null, true);
 }

@@ -33,7 +33,6 @@ export interface Field {
 }
 
 export interface McpOptions {
-  /** Version of meow. */
   readonly version: string;
   /** Instructions for the model about all tools together. */
   readonly instructions: string;

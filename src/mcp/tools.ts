@@ -144,22 +144,38 @@ async function ask(context: RunContext, input: JsonMap, signal: AbortSignal): Pr
   return ok(`No answer: ${answer.message}. ${NO_ANSWER}`);
 }
 
-/** The answer is JSON, for the agent's program. */
+/**
+ * The answer is JSON, for the agent's program. The n-th call for the same action in a turn has the same gate in the next
+ * turn, so a decision that a person made meanwhile counts for the repeated call, and for no other.
+ */
 async function permission(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>> {
   const wanted = mapIn(input, 'input');
-  const prompt = `${textIn(input, 'tool_name') ?? 'a tool'}: ${shortened(JSON.stringify(wanted))}`;
-  const gate = gateFor(context, textIn(input, 'tool_use_id') ?? prompt).replace('ask-', 'permission-');
-  const answer = await requestApproval(context, { gate, prompt, timeout: null }, signal);
+  const text = JSON.stringify(wanted);
+  const shown = text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+  const tool = textIn(input, 'tool_name') ?? 'a tool';
+  const action = gateFor(context, `${tool}: ${text}`).replace('ask-', 'permission-');
+  const gate = numbered(action, textIn(input, 'tool_use_id'));
+  const answer = await requestApproval(context, { gate, prompt: `${tool}: ${shown}`, timeout: null }, signal);
+  if (answer.kind === 'released') return ok(JSON.stringify({ behavior: 'deny', message: RELEASED, interrupt: true }));
   if (answer.kind !== 'gate-decided') return err(`meow: ${messageOf(answer)}`);
   if (answer.approved) return ok(JSON.stringify({ behavior: 'allow', updatedInput: wanted }));
   return ok(JSON.stringify({ behavior: 'deny', message: decisionText(answer) }));
 }
 
-const SHOWN_MAX = 2_000;
+const RELEASED = 'Nobody can decide now, because the run is ending. Do not do it, and stop working.';
 
-function shortened(text: string): string {
-  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+/** By action, the calls of this turn. A call that is repeated has the same id. */
+const calls = new Map<string, (string | null)[]>();
+
+function numbered(action: string, call: string | null): string {
+  const earlier = calls.get(action) ?? [];
+  const found = call === null ? -1 : earlier.indexOf(call);
+  const number = found === -1 ? earlier.push(call) : found + 1;
+  calls.set(action, earlier);
+  return number === 1 ? action : `${action}-${number}`;
 }
+
+const SHOWN_MAX = 2_000;
 
 const NO_ANSWER = 'Ask again if you can wait longer; otherwise continue without an answer, or leave it.';
 

@@ -10,15 +10,14 @@ import { existsSync } from 'node:fs';
 import { isInterrupt, type PromptMessage } from '../ir/prompt-text.ts';
 import { writeJsonFile } from '../sys/files.ts';
 import { watchPath } from '../sys/watch.ts';
+import { machine } from './child.ts';
 import { type Mail, mailboxIn, readMail, tellLimit } from './mail.ts';
-import { type Memory, readMemory, ruleFor, withPrompt, withRule } from './rules.ts';
-import type { SimScript } from './script.ts';
-import { Turn } from './turn.ts';
+import { type Memory, readMemory, type SimScript, withPrompt } from './script.ts';
+import { followScript, Turn } from './turn.ts';
 
 export interface SimAgentOptions {
   readonly name: string;
   readonly script: SimScript;
-  /** Contains the mailbox. */
   readonly folder: string;
   /** File with the agent's memory; may be absent. */
   readonly memory: string;
@@ -46,7 +45,6 @@ export class SimAgent {
     this.#memory = readMemory(options.memory);
   }
 
-  /** Starts taking prompts. */
   open(): void {
     for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
@@ -116,6 +114,7 @@ export class SimAgent {
     say(`> ${message.text.split('\n').join('\n> ')}`);
     const situation = { agent: name, step: message.step, prompt: message.prompt };
     const turn = new Turn({
+      world: machine,
       agent: name,
       message,
       number: this.#memory.prompts,
@@ -131,17 +130,10 @@ export class SimAgent {
       },
       tellLimit: (text, until) => tellLimit(folder, { id: message.id, text, until }),
     });
-    for (let from = 0; ; ) {
-      const found = ruleFor(script.rules, situation, this.#memory, from);
-      if (found === null) {
-        await turn.oblige();
-        return;
-      }
-      this.#remember(withRule(this.#memory, found.number));
-      const end = await turn.follow(found.rule.actions);
-      if (end !== 'stopped' || message.mode === 'fire-forget' || !(await turn.prime())) return;
-      from = found.number + 1;
-    }
+    await followScript(turn, script, situation, {
+      memory: () => this.#memory,
+      remember: (memory) => this.#remember(memory),
+    });
   }
 
   #remember(memory: Memory): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { promptText } from '../ir/prompt-text.ts';
 import type { Expectation } from '../ir/output.ts';
-import { askedOutputs } from './turn-program.ts';
+import { askedOutputs } from './headless.ts';
 
 const EXPECTS: readonly Expectation[] = [
   { name: 'title', type: 'string', required: true, description: null },

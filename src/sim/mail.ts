@@ -86,7 +86,6 @@ export function hasBegun(folder: string, name: string): boolean {
   return readdirSync(folder).some((file) => file.endsWith('.begun') && idIn(file) === name);
 }
 
-/** Messages waiting to be taken, in order. */
 export function readMail(folder: string): readonly Mail[] {
   return readdirSync(folder)
     .filter((file) => NUMBERED.test(file) && file.endsWith('.json'))

@@ -22,7 +22,6 @@ export type Action =
   | { readonly kind: 'crash'; readonly how: number | NodeJS.Signals }
   /** `hard`: ignores interrupts and requests to exit. */
   | { readonly kind: 'hang'; readonly hard: boolean }
-  /** Ignores the prompt. */
   | { readonly kind: 'ignore' }
   | { readonly kind: 'stop' }
   /** Costs of the turn, for agents that report them; null: not reported. */
@@ -90,7 +89,6 @@ const VERBS: Readonly<Record<string, Reader>> = {
   limit: text((value) => ({ kind: 'limit', text: value })),
 };
 
-/** Keys allowed beside a verb. */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   write: ['text'],
   event: ['data'],

@@ -12,11 +12,13 @@
 // are tried. Every text may contain `{{agent}}`, `{{step}}` and `{{n}}` (the number of the prompt).
 
 import type { Json, JsonMap } from '../base/json.ts';
+import { segmentMatcher } from '../base/names.ts';
 import { type Diagnostic, hasErrors, makeSource } from '../base/source.ts';
-import { checkKeys, createReport, type Report } from '../languages/report.ts';
-import { countAt, listAt, missing, stringAt } from '../languages/toml-fields.ts';
+import { checkKeys, createReport, missing, type Report } from '../languages/report.ts';
+import { countAt, listAt, stringAt } from '../languages/toml-fields.ts';
 import { placeWithin, type TomlTable } from '../languages/toml-tree.ts';
 import { readToml } from '../languages/toml.ts';
+import { readJsonFile } from '../sys/files.ts';
 import { type Action, readAction } from './script-action.ts';
 
 export interface SimScript {
@@ -48,7 +50,6 @@ export function readSimScript(
   return { script: hasErrors(diagnostics) ? null : script, diagnostics };
 }
 
-/** Replaces the placeholders in a value. */
 export function filled<T extends Json>(value: T, words: Readonly<Record<string, string>>): T;
 export function filled(value: Json, words: Readonly<Record<string, string>>): Json {
   if (typeof value === 'string') {
@@ -64,14 +65,19 @@ const RULES_HINT = 'Write each rule as a table of its own: [[on]], and below it 
 function readRules(report: Report, root: TomlTable): readonly Rule[] {
   checkKeys(report, root, ['on'], 'the script', 'error');
   return (listAt(report, root, 'on', RULES_HINT)?.items ?? []).flatMap((item) => {
-    if (item.kind === 'table') return [readRule(report, item)];
+    if (item.kind === 'table') {
+      checkKeys(report, item, RULE_KEYS, 'a rule', 'error');
+      return [readRule(report, item)];
+    }
     report.error('wrong-type', item.place, 'a rule must be a table', RULES_HINT);
     return [];
   });
 }
 
-function readRule(report: Report, table: TomlTable): Rule {
-  checkKeys(report, table, ['agent', 'step', 'prompt', 'times', 'do'], 'a rule', 'error');
+export const RULE_KEYS = ['agent', 'step', 'prompt', 'times', 'do'];
+
+/** The caller checks the keys. */
+export function readRule(report: Report, table: TomlTable): Rule {
   if (!table.entries.has('do')) {
     missing(report, table.place, 'the rule', 'do', 'Say what is to be done: do = [{ done = true }].');
   }
@@ -99,4 +105,55 @@ function readPattern(report: Report, table: TomlTable): PromptPattern | null {
     report.error('invalid-pattern', place, error.message, 'Text between slashes is a regular expression.');
     return null;
   }
+}
+
+// Chooses the rule for a prompt, and counts the rules that were followed, in a file: a restarted agent continues counting.
+
+export interface Memory {
+  readonly prompts: number;
+  /** Uses of each rule, by index in the script. */
+  readonly followed: Readonly<Record<number, number>>;
+}
+
+export const NOTHING_REMEMBERED: Memory = { prompts: 0, followed: {} };
+
+/** The file may be absent. */
+export function readMemory(path: string): Memory {
+  return (readJsonFile(path) as Memory | null) ?? NOTHING_REMEMBERED;
+}
+
+export type Situation = Readonly<Record<'agent' | 'step' | 'prompt', string>>;
+
+/** Index of the first matching rule from `from` on; null if none. */
+export function ruleFor(
+  rules: readonly Rule[],
+  situation: Situation,
+  memory: Memory,
+  from: number,
+): { readonly rule: Rule; readonly number: number } | null {
+  for (const [number, rule] of rules.entries()) {
+    if (number < from || !fits(rule, situation)) continue;
+    if (rule.times === null || (memory.followed[number] ?? 0) < rule.times) return { rule, number };
+  }
+  return null;
+}
+
+export function withPrompt(memory: Memory): Memory {
+  return { ...memory, prompts: memory.prompts + 1 };
+}
+
+export function withRule(memory: Memory, number: number): Memory {
+  return { ...memory, followed: { ...memory.followed, [number]: (memory.followed[number] ?? 0) + 1 } };
+}
+
+function fits(rule: Rule, { agent, step, prompt }: Situation): boolean {
+  if (rule.agent !== null && !segmentMatcher(rule.agent)(agent)) return false;
+  if (rule.step !== null && ![step, visitOf(step)].some(segmentMatcher(rule.step))) return false;
+  if (rule.prompt === null) return true;
+  return rule.prompt.kind === 'part' ? prompt.includes(rule.prompt.text) : rule.prompt.expression.test(prompt);
+}
+
+/** The visit of a Conductor step that a turn is a part of: `fix#2` for `fix#2.turn`. Other steps: their own id. */
+function visitOf(step: string): string {
+  return /^.*#\d+(?=\.[^#]*$)/.exec(step)?.[0] ?? step;
 }

@@ -32,12 +32,10 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { err, ok, type Result } from '../base/errors.ts';
-import type { Expectation } from '../ir/output.ts';
-import type { PromptMessage } from '../ir/prompt-text.ts';
 import { writeJsonFile } from '../sys/files.ts';
-import { readMemory, ruleFor, withPrompt, withRule } from './rules.ts';
-import type { SimScript } from './script.ts';
-import { Turn } from './turn.ts';
+import { machine } from './child.ts';
+import { type HeadlessEnd, workHeadless } from './headless.ts';
+import { readMemory, type SimScript } from './script.ts';
 
 export interface TurnArguments {
   readonly resumes: boolean;
@@ -116,57 +114,25 @@ export async function takeTurn(given: TurnArguments, script: SimScript, prompt: 
   return end.ok || interrupt.signal.aborted ? 0 : 1;
 }
 
-interface WorkResult {
-  readonly ok: boolean;
-  readonly text: string;
-  readonly limit?: { readonly until: number | null };
-  readonly usd: number | null;
-  readonly tokens: number | null;
-}
-
-async function work(given: TurnArguments, script: SimScript, text: string, signal: AbortSignal): Promise<WorkResult> {
-  const { agent, step, sessions } = given;
-  const memoryFile = join(sessions, `${encodeURIComponent(agent)}.memory.json`);
-  const { prompt, expects, reports } = askedOutputs(text);
-  const memory = withPrompt(readMemory(memoryFile));
-  const found = ruleFor(script.rules, { agent, step, prompt }, memory, 0);
-  writeJsonFile(memoryFile, found === null ? memory : withRule(memory, found.number));
-
-  const said: string[] = [];
-  let problem: Pick<WorkResult, 'text' | 'limit'> | null = null;
-  let cost: Pick<WorkResult, 'usd' | 'tokens'> = { usd: 0, tokens: 0 };
-  const mode = reports ? 'autonomous' : 'fire-forget';
-  const message: PromptMessage = { kind: 'prompt', id: step, step, prompt, text, mode, expects };
-  const turn = new Turn({
+async function work(given: TurnArguments, script: SimScript, text: string, signal: AbortSignal): Promise<HeadlessEnd> {
+  const { agent, step, answer } = given;
+  const memoryFile = join(given.sessions, `${encodeURIComponent(agent)}.memory.json`);
+  return workHeadless({
+    world: machine,
     agent,
-    message,
-    number: memory.prompts,
+    step,
+    script,
+    text,
+    answer,
     interrupt: signal,
-    say: (line) => {
-      said.push(line);
-      print({ kind: 'text', text: line });
-    },
-    toolBegun: (call) => print({ kind: 'tool', state: 'begun', text: call }),
-    toolEnded: (lines) => print({ kind: 'tool', state: 'ended', text: lines.join('\n') }),
-    spend: (usd, tokens) => {
-      cost = { usd, tokens };
-    },
-    fail: (why) => {
-      problem = { text: why };
-    },
+    memory: readMemory(memoryFile),
+    remember: (memory) => writeJsonFile(memoryFile, memory),
+    say: (line) => print({ kind: 'text', text: line }),
+    tool: (state, line) => print({ kind: 'tool', state, text: line }),
     goDeaf: () => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
-        process.removeAllListeners(signal).on(signal, () => undefined);
-    },
-    tellLimit: (why, until) => {
-      problem = { text: `usage limit reached, ${why}`, limit: { until } };
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(name).on(name, () => undefined);
     },
   });
-  const end = found === null ? await turn.oblige() : await turn.follow(found.rule.actions);
-  if (signal.aborted) return { ok: false, text: 'interrupted', ...cost };
-  if (problem !== null) return { ok: false, ...(problem as Pick<WorkResult, 'text' | 'limit'>), ...cost };
-  if (found === null) said.push(end === 'reported' ? 'Reported.' : (given.answer ?? unscripted(prompt)));
-  return { ok: true, text: said.join('\n'), ...cost };
 }
 
 /** Null if the session can be used, otherwise the reason. */
@@ -190,39 +156,4 @@ function record(file: string, entry: object): void {
 
 function print(event: object): void {
   process.stdout.write(`${JSON.stringify(event)}\n`);
-}
-
-/** A planner's verdict if the prompt asks for one. */
-function unscripted(prompt: string): string {
-  if (/\nAnswer with exactly one JSON object .*\n\n {2}"status" +one of "success"/.test(prompt)) {
-    return '{"status":"success","next_step":null,"fix_instructions":null,"blockers":[],"risk_flags":[]}';
-  }
-  const [first = ''] = prompt.trim().split('\n');
-  return `An answer to: ${first.slice(0, 80)}`;
-}
-
-// Parses the requests in a prompt, as an agent would read them: the inverse of `promptText`.
-
-export interface AskedOutputs {
-  /** The workflow's text without the instructions about outputs and reports. */
-  readonly prompt: string;
-  /** A report is requested. */
-  readonly reports: boolean;
-  readonly expects: readonly Expectation[];
-}
-
-export function askedOutputs(text: string): AskedOutputs {
-  const asked = REQUESTS.exec(text);
-  if (asked === null) return { prompt: text, reports: false, expects: [] };
-  const expects = (asked[1] ?? '').split('\n').flatMap((line) => expectationIn(line) ?? []);
-  return { prompt: text.slice(0, asked.index), reports: true, expects };
-}
-
-const REQUESTS = /(?:^|\n)(?:\nExpected outputs:\n((?: {2}.*\n)+))?\n?Report when .*:\n {2}meow done(?: .*)?\s*$/;
-
-function expectationIn(line: string): Expectation | null {
-  const fields = /^ {2}(.+?) \((string|number|boolean|json|file_path), (required|optional)\)(?:: (.*))?$/.exec(line);
-  if (fields === null) return null;
-  const [, name = '', type, need, description] = fields;
-  return { name, type: type as Expectation['type'], required: need === 'required', description: description ?? null };
 }

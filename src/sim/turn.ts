@@ -1,19 +1,62 @@
-// One turn of a simulated agent: follows its script, or does what the prompt asks.
-
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+// One turn of a simulated agent: follows its script, or does what the prompt asks. It reaches everything outside of the agent
+// through a `SimWorld`: the processes and files of this machine (child.ts), or the world of a test.
 
 import type { Json, JsonMap } from '../base/json.ts';
 import { parseDuration } from '../base/time.ts';
 import type { Expectation } from '../ir/output.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { plainText } from '../ir/text.ts';
-import { within } from '../sys/clock.ts';
-import { type ChildEnd, run } from './child.ts';
 import type { Action } from './script-action.ts';
-import { filled } from './script.ts';
+import { filled, type Memory, ruleFor, type SimScript, type Situation, withRule } from './script.ts';
+
+export interface SimWorld {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Resolves after the time, or when the signal aborts. Null: only then. */
+  wait(ms: number | null, signal: AbortSignal): Promise<void>;
+  /** Writes a file, relative to the agent's folder. Creates its folders. */
+  write(path: string, text: string): void;
+  /** Runs a command of `meow` on behalf of the step. The signal kills it. */
+  meow(call: MeowCall, step: string, signal: AbortSignal): Promise<ProgramEnd>;
+  /** Runs a shell command in the agent's folder. The signal kills it. */
+  shell(command: string, step: string, signal: AbortSignal): Promise<ProgramEnd>;
+  /** Ends the agent with an exit status, or by a signal. */
+  crash(how: number | NodeJS.Signals): Promise<never>;
+}
+
+export type MeowCall =
+  | { readonly kind: 'done'; readonly outputs: JsonMap; readonly notes: string | null }
+  | { readonly kind: 'event'; readonly event: string; readonly data: JsonMap }
+  | { readonly kind: 'await-approval'; readonly gate: string; readonly prompt: string }
+  | { readonly kind: 'prime' };
+
+export interface ProgramEnd {
+  /** 128 + N after signal N; 127 if it could not start. */
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The command line of a call, without `meow`. */
+export function meowArguments(call: MeowCall): readonly string[] {
+  switch (call.kind) {
+    case 'done': {
+      const values = Object.keys(call.outputs).length === 0 ? [] : ['--json', JSON.stringify(call.outputs)];
+      return ['done', ...values, ...(call.notes === null ? [] : ['--notes', call.notes])];
+    }
+    case 'event': {
+      const data = Object.entries(call.data).flatMap(([key, value]) => ['--data', `${key}=${plainText(value)}`]);
+      return ['event', call.event, ...data];
+    }
+    case 'await-approval':
+      return ['await-approval', call.gate, `--prompt=${call.prompt}`];
+    case 'prime':
+      return ['prime', '--format', 'prompt'];
+  }
+}
 
 export interface TurnRequest {
+  readonly world: SimWorld;
   readonly agent: string;
   readonly message: PromptMessage;
   /** Number of the prompt, from 1. */
@@ -48,6 +91,11 @@ export class Turn {
     this.#words = { agent, step: message.step, n: String(number) };
   }
 
+  /** Nobody waits for a report of this turn. */
+  get isUnreported(): boolean {
+    return this.#request.message.mode === 'fire-forget';
+  }
+
   async follow(actions: readonly Action[]): Promise<TurnEnd> {
     for (const action of actions) {
       const end = await this.#perform(action);
@@ -59,7 +107,7 @@ export class Turn {
 
   /** Reports what is requested; once more if that is rejected. Fire-and-forget prompts need no report. */
   async oblige(): Promise<TurnEnd> {
-    if (this.#request.message.mode === 'fire-forget') return 'quiet';
+    if (this.isUnreported) return 'quiet';
     for (let attempt = 0; attempt < 2 && !this.#reported; attempt += 1) {
       if (this.#request.interrupt.aborted) return 'quiet';
       await this.#done(null, null);
@@ -69,36 +117,35 @@ export class Turn {
 
   /** The stop hook: whether the agent is told to continue. */
   async prime(): Promise<boolean> {
-    const { status, stdout } = await this.#meow('prime', '--format', 'prompt');
+    const { status, stdout } = await this.#meow({ kind: 'prime' });
     return status === 0 && stdout.trim() !== '';
   }
 
   async #perform(action: Action): Promise<TurnEnd | 'goes-on'> {
-    const { say, interrupt } = this.#request;
+    const { say, interrupt, world } = this.#request;
     switch (action.kind) {
       case 'say':
         say(this.#fill(action.text));
         return 'goes-on';
       case 'wait':
-        await asLongAs(interrupt, action.ms);
+        await world.wait(action.ms, interrupt);
         return 'goes-on';
       case 'write':
-        writeInto(this.#fill(action.path), this.#fill(action.text));
+        world.write(this.#fill(action.path), this.#fill(action.text));
         return 'goes-on';
       case 'run':
-        await this.#run('sh', ['-c', this.#fill(action.command)]);
+        await this.#shell(this.#fill(action.command));
         return 'goes-on';
       case 'event': {
-        const data = Object.entries(filled(action.data, this.#words));
-        const fields = data.flatMap(([key, value]) => ['--data', `${key}=${plainText(value)}`]);
-        await this.#meow('event', this.#fill(action.event), ...fields);
+        const [event, data] = [this.#fill(action.event), filled(action.data, this.#words)];
+        await this.#meow({ kind: 'event', event, data });
         return 'goes-on';
       }
       case 'ask': {
         say(this.#fill(action.question));
         if (action.gate === null) return 'stopped';
-        const prompt = `--prompt=${this.#fill(action.question)}`;
-        const { status } = await this.#meow('await-approval', this.#fill(action.gate), prompt);
+        const [gate, prompt] = [this.#fill(action.gate), this.#fill(action.question)];
+        const { status } = await this.#meow({ kind: 'await-approval', gate, prompt });
         return status === 0 ? 'goes-on' : 'stopped';
       }
       case 'done':
@@ -110,11 +157,11 @@ export class Turn {
         await this.#report(action.outputs ?? {}, null);
         return 'goes-on';
       case 'crash':
-        return crash(action.how);
+        return world.crash(action.how);
       case 'hang':
         say('hangs');
         if (action.hard) this.#request.goDeaf();
-        await asLongAs(interrupt, null);
+        await world.wait(null, interrupt);
         return 'quiet';
       case 'ignore':
         return 'quiet';
@@ -131,7 +178,7 @@ export class Turn {
         const ms = parseDuration(text);
         const told = ms === null ? text : `ends in ${text}`;
         say(`usage limit reached, ${told}`);
-        this.#request.tellLimit(told, ms === null ? null : Date.now() + ms);
+        this.#request.tellLimit(told, ms === null ? null : world.now() + ms);
         return 'quiet';
       }
     }
@@ -141,24 +188,30 @@ export class Turn {
   async #done(outputs: JsonMap | null, notes: string | null): Promise<void> {
     const { agent, message } = this.#request;
     const answer = outputs === null ? answerTo(message.expects, agent) : { outputs, files: [] };
-    for (const { path, text } of answer.files) writeInto(path, text);
+    for (const { path, text } of answer.files) this.#request.world.write(path, text);
     const { status } = await this.#report(answer.outputs, notes);
     if (status === 0) this.#reported = true;
   }
 
-  #report(outputs: JsonMap, notes: string | null): Promise<ChildEnd> {
-    const values = Object.keys(outputs).length === 0 ? [] : ['--json', JSON.stringify(filled(outputs, this.#words))];
-    return this.#meow('done', ...values, ...(notes === null ? [] : ['--notes', this.#fill(notes)]));
+  #report(outputs: JsonMap, notes: string | null): Promise<ProgramEnd> {
+    const told = notes === null ? null : this.#fill(notes);
+    return this.#meow({ kind: 'done', outputs: filled(outputs, this.#words), notes: told });
   }
 
-  #meow(...args: readonly string[]): Promise<ChildEnd> {
-    return this.#run('meow', args);
+  #meow(call: MeowCall): Promise<ProgramEnd> {
+    const { world, message, interrupt } = this.#request;
+    return this.#called(`meow ${meowArguments(call).join(' ')}`, world.meow(call, message.step, interrupt));
   }
 
-  async #run(program: string, args: readonly string[]): Promise<ChildEnd> {
-    const { message, interrupt, toolBegun, toolEnded } = this.#request;
-    toolBegun([program, ...args].join(' '));
-    const end = await run(program, args, message.step, interrupt);
+  #shell(command: string): Promise<ProgramEnd> {
+    const { world, message, interrupt } = this.#request;
+    return this.#called(`sh -c ${command}`, world.shell(command, message.step, interrupt));
+  }
+
+  async #called(call: string, ending: Promise<ProgramEnd>): Promise<ProgramEnd> {
+    const { toolBegun, toolEnded } = this.#request;
+    toolBegun(call);
+    const end = await ending;
     const output = [end.stdout, end.stderr].filter((text) => text.trim() !== '').map((text) => text.trimEnd());
     toolEnded(end.status === 0 ? output : [...output, `(status ${end.status})`]);
     return end;
@@ -169,28 +222,24 @@ export class Turn {
   }
 }
 
-/** `ms` null: until the interrupt. */
-async function asLongAs(interrupt: AbortSignal, ms: number | null): Promise<void> {
-  for (let left = ms ?? Infinity; left > 0 && !interrupt.aborted; left -= WAIT_MAX_MS) {
-    await within(new Promise(() => undefined), { timeoutMs: Math.min(left, WAIT_MAX_MS), signal: interrupt });
+/** Works on a prompt: rule after rule, until one ends with a report or the stop hook has nothing more to say. */
+export async function followScript(
+  turn: Turn,
+  { rules }: SimScript,
+  situation: Situation,
+  { memory, remember }: { readonly memory: () => Memory; readonly remember: (memory: Memory) => void },
+): Promise<void> {
+  for (let from = 0; ; ) {
+    const found = ruleFor(rules, situation, memory(), from);
+    if (found === null) {
+      await turn.oblige();
+      return;
+    }
+    remember(withRule(memory(), found.number));
+    const end = await turn.follow(found.rule.actions);
+    if (end !== 'stopped' || turn.isUnreported || !(await turn.prime())) return;
+    from = found.number + 1;
   }
-}
-
-/** Longest timer of the system. */
-const WAIT_MAX_MS = 2 ** 31 - 1;
-
-function writeInto(path: string, text: string): void {
-  const target = resolve(path);
-  mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, text);
-}
-
-async function crash(how: number | NodeJS.Signals): Promise<never> {
-  if (typeof how === 'number') process.exit(how);
-  // A signal handler would keep the process alive.
-  process.removeAllListeners(how);
-  process.kill(process.pid, how);
-  return new Promise<never>(() => undefined);
 }
 
 // Answers of a simulated agent without a script: a value of the right type for each requested output, so that the

@@ -1,11 +1,11 @@
 // Errors that a store reports to the operator. Every message names the run or the path, every hint says what to do.
 
+import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
-import { nearest } from '../base/names.ts';
-import { quote } from '../ir/quote.ts';
+import { didYouMean } from '../base/names.ts';
 import { describeErrno, type ErrnoError, isErrno } from '../sys/errors.ts';
 import type { LockHolder } from './lock.ts';
 
@@ -25,9 +25,7 @@ export function checkRunId(runId: string): void {
 export function missingRunError(runId: string, known: readonly string[]): UsageError {
   if (known.length === 0)
     return new UsageError(`there is no run ${runId}`, 'there are no runs here yet; start with: meow run FILE');
-  const guess = nearest(runId, known);
-  const meant = guess === null ? '' : `did you mean ${guess}? `;
-  return new UsageError(`there is no run ${runId}`, `${meant}all runs: meow list`);
+  return new UsageError(`there is no run ${runId}`, `${didYouMean(runId, known)}all runs: meow list`);
 }
 
 export function runExistsError(runId: string): UsageError {
@@ -60,12 +58,6 @@ export function runLockedError(runId: string, by: Pick<LockHolder, 'pid' | 'take
   );
 }
 
-/** A path that can be pasted into a shell as one argument. */
-export function shellPath(path: string): string {
-  const quoted = quote(path, [{ kind: 'bare' }]);
-  return quoted.ok ? quoted.value : JSON.stringify(path);
-}
-
 /**
  * The disk does not accept what every run must write: its journal, or the files of a step. The run is held, not
  * failed: earlier records count, and nothing that a lost record asked for has been started.
@@ -89,9 +81,8 @@ export class DiskFailure extends UsageError {
 
 /** Tries whether the disk accepts a file in this folder of a run. Null if it does, or refuses for another reason. */
 export function probeDisk(runId: string, folder: string): DiskFailure | null {
-  const probe = join(folder, 'probe');
+  const probe = join(folder, `probe-${randomUUID()}`);
   try {
-    // Exclusively, so that no link is followed.
     writeFileSync(probe, 'x', { mode: 0o600, flag: 'wx' });
     rmSync(probe);
     return null;

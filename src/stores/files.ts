@@ -3,7 +3,7 @@
 //   FOLDER/ID/journal.jsonl    the journal (journal-lines.ts, file-journal.ts, journal-tail.ts)
 //   FOLDER/ID/program.json     the Program and its hash
 //   FOLDER/ID/steps/, agents/  files of steps and agents (local-run-files.ts)
-//   FOLDER/ID/sock, inbox/     socket and inbox (ipc/address.ts)
+//   FOLDER/ID/sock, inbox/     socket and inbox (ipc/run-endpoint.ts)
 //   FOLDER/ID.yaml             the state file (sys/files.ts)
 //   FOLDER/ID.yaml.lock        the lock (lock.ts)
 //
@@ -25,6 +25,7 @@ import { dirname, join } from 'node:path';
 import { err, UsageError } from '../base/errors.ts';
 import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
+import { shellWord } from '../ir/quote.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { ABSENT, asUsageError, isErrno, REFUSED, tolerateAsync } from '../sys/errors.ts';
 import { openRegular, readFrom } from '../sys/files.ts';
@@ -36,7 +37,6 @@ import {
   neverBeganError,
   runExistsError,
   runLockedError,
-  shellPath,
 } from './errors.ts';
 import { type AppendFile, fileJournal } from './file-journal.ts';
 import {
@@ -139,7 +139,6 @@ export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOption
   };
 }
 
-/** Files open at the same time. */
 const ENTRIES_AT_ONCE = 64;
 
 type RunPaths = Readonly<ReturnType<typeof pathsOf>>;
@@ -151,9 +150,8 @@ function pathsOf(parent: string, runId: string) {
   return { runId, parent, folder, journal, program, state: `${folder}.yaml`, lock: `${folder}.yaml.lock` };
 }
 
-/** The hint if permission is denied. */
 function deniedHint({ parent, folder }: RunPaths): string {
-  return `see who owns it: ls -la ${shellPath(parent)} ${shellPath(folder)} · ask them, or change the owner or mode (chown, chmod)`;
+  return `see who owns it: ls -la ${shellWord(parent)} ${shellWord(folder)} · ask them, or change the owner or mode (chown, chmod)`;
 }
 
 /** Undoes each action so far; in the order of the actions. */
@@ -300,7 +298,7 @@ async function readProgram(at: RunPaths, recordCount: number): Promise<Omit<Stor
   if (recordCount === 0) throw await noRecordsError(at);
   throw new UsageError(
     `the program of run ${at.runId} cannot be trusted: ${at.program} ${decoded.error}`,
-    `nothing was changed; its records are intact: jq . ${shellPath(at.journal)}`,
+    `nothing was changed; its records are intact: jq . ${shellWord(at.journal)}`,
   );
 }
 
@@ -331,7 +329,7 @@ function damagedJournalError(at: RunPaths, damage: JournalDamage): UsageError {
       hint,
     );
   }
-  const path = shellPath(at.journal);
+  const path = shellWord(at.journal);
   const intact = damage.line - 1;
   return new UsageError(
     `the journal of run ${at.runId} is damaged: record ${damage.line} cannot be trusted (${damage.why}), ` +
@@ -380,7 +378,6 @@ async function readIfPresent(path: string, bytesMax = Infinity): Promise<Buffer>
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Null if there is no such file. */
 async function withFile<T>(path: string, read: (file: FileHandle, size: number) => Promise<T>): Promise<T | null> {
   const file = await openIfPresent(path, constants.O_RDONLY);
   if (file === null) return null;
@@ -410,7 +407,6 @@ async function readFolder(path: string): Promise<readonly string[]> {
 
 type Activity = Pick<RunEntry, 'id' | 'changedAt'>;
 
-/** Null if it is not a run. */
 async function activityOf(at: RunPaths): Promise<Activity | null> {
   const stats = await tolerateAsync(REFUSED, { mtimeMs: null }, statIfPresent(at.journal));
   return stats === null ? null : { id: at.runId, changedAt: stats.mtimeMs };

@@ -210,7 +210,6 @@ function longIdIn(input: Input, decisions: readonly Decision[]): string | null {
   return named !== undefined && 'step' in named ? ifLong(named.step) : null;
 }
 
-/** For `JSON.stringify`. */
 function shortener(under: string): (key: string, value: unknown) => unknown {
   return (_key, value) => {
     if (typeof value !== 'string') return value;
@@ -219,7 +218,6 @@ function shortener(under: string): (key: string, value: unknown) => unknown {
   };
 }
 
-/** For `JSON.parse`. */
 function lengthener(under: string): (key: string, value: unknown) => unknown {
   return (_key, value) => {
     const compressed = typeof value === 'string' ? COMPRESSED.exec(value) : null;

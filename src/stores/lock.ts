@@ -8,7 +8,7 @@
 // `LOCK.after-NONCE`, named after the lock that it follows, and only one process can do that. The last of this chain holds the
 // lock. Release unlinks the head first; a late successor in an old chain notices that.
 
-import { spawn } from 'node:child_process';
+import { spawn, type StdioOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { access, chmod, constants, type FileHandle, link, stat, unlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
@@ -59,7 +59,8 @@ export async function readLockHolder(path: string): Promise<LockHolder | null> {
 
 /** Locks an open file for this process until it is closed. False if another process holds the lock. */
 export async function flockFile(fd: number, command = 'flock'): Promise<boolean> {
-  const child = await startHelper(() => spawn(command, ['-n', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] }));
+  const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', fd];
+  const child = await startHelper(() => spawn(command, ['-n', '3'], { stdio }), REFUSALS_MAX);
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
@@ -74,6 +75,9 @@ export async function flockFile(fd: number, command = 'flock'): Promise<boolean>
     'the file system may not support locks: move .meow to a local disk',
   );
 }
+
+/** About ten seconds: until the run is locked, nothing of ours can end that would free what is missing. */
+const REFUSALS_MAX = 10;
 
 /** Each retry means that a holder released the lock between two of our steps. */
 const TRIES_MAX = 100;
@@ -101,7 +105,6 @@ async function takeByFlock(path: string, command: string): Promise<LockAnswer | 
   }
 }
 
-/** Null if the last holder is dead. */
 export async function liveHolder(path: string): Promise<LockHolder | null> {
   const holder = await readLockHolder(path);
   return holder !== null && isHolderAlive(holder) ? holder : null;

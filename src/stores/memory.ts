@@ -148,7 +148,6 @@ async function* followRun(runs: Runs, id: string, fromSeq: number, signal: Abort
   }
 }
 
-/** Wakes everybody who waits for a change. */
 class Signal {
   readonly #waiting = new Set<() => void>();
 

@@ -21,10 +21,8 @@ export const systemClock: Clock = {
 
 const WAIT_MAX_MS = 2 ** 31 - 1;
 
-/** Waits with a time limit; no timer is left behind. */
 export interface TimeLimit {
   readonly timeoutMs?: number;
-  /** Ends the wait early. */
   readonly givenUp?: Promise<unknown> | undefined;
   readonly signal?: AbortSignal;
 }

@@ -84,12 +84,10 @@ export function asUsageError(error: unknown, purpose: string, path: string, ifDe
   return refusal;
 }
 
-/** What an error code means, in words. */
 export function describeErrno(code: string): string {
   return KNOWN[code]?.[0] ?? 'the system reports an error';
 }
 
-/** What to do about an error code. */
 export function cureOfErrno(code: string): string {
   return KNOWN[code]?.[1] ?? 'try again';
 }

@@ -6,8 +6,8 @@ import { constants } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type ErrnoError, EXHAUSTED, isErrno, isSystemError, tolerate } from './errors.ts';
-import { makeFolder, openPrivate } from './files.ts';
+import { cureOfErrno, describeErrno, type ErrnoError, EXHAUSTED, isErrno, isSystemError, tolerate } from './errors.ts';
+import { clearPlaceOf, makeFolder, openPrivate } from './files.ts';
 
 /** Two layers: what is common to many processes, and what is laid over it. Copying the first for each would be slow. */
 export interface Environment {
@@ -47,6 +47,8 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
   const files: number[] = [];
   try {
     makeFolder(dirname(`${prefix}stdout`));
+    // A shell that records its process there would wait for a pipe, or write through a link.
+    clearPlaceOf(`${prefix}status`);
     for (const name of ['stdout', 'stderr']) files.push(openPrivate(`${prefix}${name}`));
     const env = wholeEnvironment(environment);
     const child = spawn(path, args, { cwd, env, detached: true, stdio: ['ignore', ...files] });
@@ -69,6 +71,7 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
  */
 export function pauseBeforeStart(error: unknown, refusals: number): number | null {
   if (!isErrno(error, ...EXHAUSTED) || refusals >= STARTS_MAX) return null;
+  tellShortage(error.code);
   return Math.min(START_PAUSE_MIN_MS * 2 ** (refusals - 1), START_PAUSE_MAX_MS);
 }
 
@@ -76,8 +79,32 @@ const STARTS_MAX = 100;
 const START_PAUSE_MIN_MS = 50;
 const START_PAUSE_MAX_MS = 2_000;
 
-/** Starts a helper, and waits if the system has no room for it. Rejects with the system's reason. */
-export async function startHelper<T extends ChildProcess>(start: () => T): Promise<T> {
+let shortageListener: ((line: string) => void) | null = null;
+const toldShortages = new Set<string>();
+let waitingHelpers = 0;
+
+/** The listener gets one line for each kind of shortage that processes wait for. */
+export function onShortage(listener: (line: string) => void): void {
+  shortageListener = listener;
+}
+
+function tellShortage(code: string): void {
+  if (toldShortages.has(code) || shortageListener === null) return;
+  toldShortages.add(code);
+  const awaited = code === 'EMFILE' || code === 'ENFILE' ? 'file descriptors' : 'room for another process';
+  shortageListener(`waiting for ${awaited}: ${describeErrno(code)} (${code}); ${cureOfErrno(code)}`);
+}
+
+/** Whether a helper waits because the system has no room for it. */
+export function isHelperWaiting(): boolean {
+  return waitingHelpers > 0;
+}
+
+/**
+ * Starts a helper, and waits if the system has no room for it. Rejects with the system's reason, at the latest after so many
+ * refusals.
+ */
+export async function startHelper<T extends ChildProcess>(start: () => T, refusalsMax = STARTS_MAX): Promise<T> {
   for (let refusals = 1; ; refusals += 1) {
     const started = startedOrRefused(start);
     if ('pid' in started && started.pid !== undefined) return started;
@@ -85,8 +112,10 @@ export async function startHelper<T extends ChildProcess>(start: () => T): Promi
     const error =
       started instanceof Error ? started : await new Promise<Error>((resolve) => started.once('error', resolve));
     const pauseMs = pauseBeforeStart(error, refusals);
-    if (pauseMs === null) throw error;
+    if (pauseMs === null || refusals >= refusalsMax) throw error;
+    waitingHelpers += 1;
     await sleep(pauseMs);
+    waitingHelpers -= 1;
   }
 }
 
@@ -146,7 +175,6 @@ export interface ProcessEntry {
 
 export const HAS_PROC = existsSync('/proc/self/stat') && existsSync('/proc/uptime');
 
-/** All living processes. */
 export function allProcesses(): readonly ProcessEntry[] {
   if (!HAS_PROC) return allByPs();
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));

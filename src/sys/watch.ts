@@ -53,10 +53,7 @@ export function watchChanges(
   };
 }
 
-/**
- * Null if the path cannot be watched: the caller must then look at intervals. A watch that fails later counts as a change.
- * `background`: does not keep the process alive.
- */
+/** Null if the path cannot be watched: look at intervals instead. A watch that fails later counts as a change. */
 export function watchPath(
   path: string,
   onChange: (name: string | null) => void,

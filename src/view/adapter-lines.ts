@@ -11,7 +11,6 @@ export { channelsOf } from '../ir/adapter.ts';
 
 type Row = readonly [string, string];
 
-/** Every command, by what it is for. */
 export function commandsOf({ terminal, headless, acp, program }: Adapter): readonly Row[] {
   const commands: readonly (readonly [string, Text | null | undefined])[] = [
     ['terminal', terminal?.command],
@@ -109,10 +108,8 @@ function sectionsOf({ terminal, headless, acp }: Adapter): readonly (readonly [S
   ]);
 }
 
-/** They are listed with the commands. */
 const NO_COMMANDS = { command: null, resume: null, fork: null, permissions: null, modelArgs: null, effortArgs: null };
 
-/** Absent values are left out. */
 function rowsOf(section: string, values: object, written: ReadonlySet<string>): readonly Row[] {
   return Object.entries(values).flatMap(([name, value]) => {
     const key = keyOf(name);

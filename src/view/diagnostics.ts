@@ -4,7 +4,7 @@
 import type { Json } from '../base/json.ts';
 import { sanitize } from '../base/sanitize.ts';
 import type { Diagnostic, Span } from '../base/source.ts';
-import { type Palette, widthOf } from './row.ts';
+import { counted, type Palette, widthOf } from './row.ts';
 
 const WINDOW = 100;
 const TAB = 4;
@@ -103,7 +103,7 @@ function cellsOf(line: string): readonly string[] {
 export function countText(diagnostics: readonly Diagnostic[]): string {
   const counts = (['error', 'warning'] as const).flatMap((severity) => {
     const count = diagnostics.filter((diagnostic) => diagnostic.severity === severity).length;
-    return count === 0 ? [] : [`${count} ${severity}${count === 1 ? '' : 's'}`];
+    return count === 0 ? [] : [counted(count, severity)];
   });
   return counts.join(', ');
 }

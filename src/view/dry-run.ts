@@ -3,16 +3,9 @@
 
 import { formatDuration } from '../base/time.ts';
 import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
-import {
-  type Block,
-  type Each,
-  type Loop,
-  type Program,
-  type RunRequest,
-  type Step,
-  targetsOfAct,
-} from '../ir/program.ts';
+import { type Block, type Loop, type Program, type RunRequest, type Step, targetsOfAct } from '../ir/program.ts';
 import { type ValueTemplate, writtenText } from '../ir/text.ts';
+import { counted } from './row.ts';
 import { shownVariables } from './status.ts';
 import { durationText } from './step-lines.ts';
 
@@ -34,7 +27,7 @@ export function dryRunLines(program: Program, { variables }: RunRequest): readon
   const blocks = blocksInOrder(program);
   const count = blocks.reduce((sum, { steps }) => sum + steps.length, 0);
   return [
-    `${program.source.name}: ${count} ${count === 1 ? 'step' : 'steps'}; nothing was started`,
+    `${program.source.name}: ${counted(count, 'step')}; nothing was started`,
     ...Object.entries(shownVariables(variables)).map(([name, value]) => `  ${name} = ${JSON.stringify(value)}`),
     ...blocks.flatMap((block) => blockLines(block, block.name === program.entry)),
   ];
@@ -93,7 +86,10 @@ function leadsTo({ act, routes, onError }: Step): readonly string[] {
 
 /** The script, the prompt or the list. */
 function textOf({ act }: Step): readonly string[] {
-  if (act.kind === 'each') return [`for each of ${itemsText(act.items)}`];
+  if (act.kind === 'each') {
+    const { items } = act;
+    return [`for each of ${items.kind === 'file' ? writtenText(items.path) : valueText(items.value)}`];
+  }
   if (act.kind === 'loop') return [loopText(act)];
   if (act.kind !== 'effect') return [];
   const { effect } = act;
@@ -105,10 +101,6 @@ function loopText({ roundsMax, delayMs, check }: Loop): string {
   const apart = delayMs === 0 ? '' : `, ${formatDuration(delayMs)} apart`;
   const until = check.kind === 'output' ? `, until ${check.step}.outputs.${check.path.join('.')}` : '';
   return `at most ${valueText(roundsMax)} rounds${apart}${until}`;
-}
-
-function itemsText(items: Each['items']): string {
-  return items.kind === 'file' ? writtenText(items.path) : valueText(items.value);
 }
 
 function valueText(value: ValueTemplate): string {

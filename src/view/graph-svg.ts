@@ -55,7 +55,6 @@ const MARGIN = 24;
 const HEIGHT = 44;
 const ROW_GAP = 48;
 const GAP = 48;
-/** Room for back edges. */
 const AROUND = 60;
 const CHARACTER = 7.5;
 /** Longer rows are split. */

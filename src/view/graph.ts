@@ -4,11 +4,11 @@
 import { segmentMatcher } from '../base/names.ts';
 import { sanitize } from '../base/sanitize.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
-import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
+import { blocksOf, blocksOfTarget, type Target } from '../ir/transition.ts';
 import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { resolveNeeds } from './needed.ts';
 import { padTo, widthOf } from './row.ts';
-import { shownSteps } from './status.ts';
+import { shownSteps } from './cause.ts';
 import { routeWord, visitKind } from './visits.ts';
 
 export interface Graph {
@@ -19,13 +19,16 @@ export interface Graph {
   readonly groups: readonly { readonly id: string; readonly name: string }[];
 }
 
+/** `covered`, `missed`: by tests. */
+export type NodeStatus = StepStatus | 'covered' | 'missed';
+
 export interface GraphNode {
   readonly id: string;
   /** Its label: the id within its group. */
   readonly name: string;
   readonly executor: string;
-  /** Null in a Program. */
-  readonly status: StepStatus | null;
+  /** Null in a Program, unless its coverage is known. */
+  readonly status: NodeStatus | null;
   /** Null: outermost. */
   readonly group: string | null;
 }
@@ -39,8 +42,8 @@ export interface GraphEdge {
   readonly label: string | null;
 }
 
-/** All blocks reachable from the entry. */
-export function programGraph(program: Program): Graph {
+/** `isCovered`: whether tests reached a step; absent if that is not asked. */
+export function programGraph(program: Program, isCovered?: (block: string, step: string) => boolean): Graph {
   const nodes: GraphNode[] = [];
   const edges: GraphEdge[] = [];
   const groups: string[] = [];
@@ -54,7 +57,8 @@ export function programGraph(program: Program): Graph {
     for (const step of block.steps) {
       const id = idIn(program, block, step);
       const { executor } = step;
-      nodes.push({ id, name: grouped || inEntry ? step.id : id, executor, status: null, group: grouped ? name : null });
+      const status = isCovered === undefined ? null : isCovered(name, step.id) ? 'covered' : 'missed';
+      nodes.push({ id, name: grouped || inEntry ? step.id : id, executor, status, group: grouped ? name : null });
       for (const needed of neededInBlock(block, step)) {
         edges.push({ from: idIn(program, block, needed), to: id, kind: 'need', label: null });
       }
@@ -201,13 +205,15 @@ export function graphText(graph: Graph): string {
   return `${lines.join('\n')}\n`;
 }
 
-export const COLOURS: Readonly<Record<StepStatus, { readonly fill: string; readonly line: string }>> = {
+export const COLOURS: Readonly<Record<NodeStatus, { readonly fill: string; readonly line: string }>> = {
   pending: { fill: '#f2f2f2', line: '#999999' },
   running: { fill: '#cfe8ff', line: '#1f6feb' },
   completing: { fill: '#cfe8ff', line: '#1f6feb' },
   done: { fill: '#d3f5d3', line: '#2da44e' },
   failed: { fill: '#ffd6d6', line: '#cf222e' },
   skipped: { fill: '#ffffff', line: '#cccccc' },
+  covered: { fill: '#d3f5d3', line: '#2da44e' },
+  missed: { fill: '#ffd6d6', line: '#cf222e' },
 };
 
 const NAMED_MAX = 6;
@@ -236,19 +242,16 @@ function growthTargets(step: Step): readonly { readonly target: string; readonly
     const label = route === 'done' ? null : routeWord(step, route);
     for (const target of blocksOf(follow)) growth.push({ target, label });
   }
-  if (step.act.kind === 'each') {
-    for (const target of blocksOfTarget(step.act.target)) growth.push({ target, label: 'each' });
-  }
+  const grow = (label: string, to: { readonly kind: string; readonly target?: Target }): void => {
+    if (to.target !== undefined) for (const target of blocksOfTarget(to.target)) growth.push({ target, label });
+  };
+  if (step.act.kind === 'each') grow('each', step.act);
   if (step.act.kind === 'loop') {
-    const { check, exhausted } = step.act;
-    for (const target of blocksOfTarget(step.act.target)) growth.push({ target, label: 'round' });
-    for (const target of 'target' in check ? blocksOfTarget(check.target) : []) growth.push({ target, label: 'check' });
-    for (const target of 'target' in exhausted ? blocksOfTarget(exhausted.target) : [])
-      growth.push({ target, label: 'exhausted' });
+    grow('round', step.act);
+    grow('check', step.act.check);
+    grow('exhausted', step.act.exhausted);
   }
-  if (step.onError.kind === 'recover') {
-    for (const target of blocksOfTarget(step.onError.target)) growth.push({ target, label: 'error' });
-  }
+  grow('error', step.onError);
   return growth;
 }
 

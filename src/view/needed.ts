@@ -1,14 +1,12 @@
 // Resolves needs to steps, for views that explain or draw them. Reads `each.*`, `a.b` and patterns like the kernel
 // does.
 
-import { segmentMatcher } from '../base/names.ts';
-import { find, type IdTree } from '../kernel/collections.ts';
+import { find, type IdTree, matches } from '../kernel/collections.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 
 export interface ResolvedNeed {
   /** A step id, or a pattern. */
   readonly need: string;
-  /** Matching steps that exist now. */
   readonly steps: readonly StepState[];
   /** Steps below which more matches may appear. */
   readonly mayGrow: readonly StepState[];
@@ -33,7 +31,7 @@ export function isOpen({ steps, mayGrow }: ResolvedNeed): boolean {
 function collect(node: IdTree<StepState>, segments: readonly string[], steps: StepState[], mayGrow: StepState[]): void {
   const [first, ...rest] = segments;
   if (first === undefined) return;
-  for (const next of matchingNodes(node, first)) {
+  for (const next of matches(node, first)) {
     if (rest.length === 0) {
       steps.push(...stepsAt(next));
       continue;
@@ -44,13 +42,6 @@ function collect(node: IdTree<StepState>, segments: readonly string[], steps: St
     const exact = steps.length > before && !rest.some((segment) => segment.includes('*'));
     if (next.value !== null && !next.value.grown && !exact) mayGrow.push(next.value);
   }
-}
-
-function matchingNodes({ below }: IdTree<StepState>, pattern: string): readonly IdTree<StepState>[] {
-  const only = below.get(pattern);
-  if (!pattern.includes('*')) return only === undefined ? [] : [only];
-  const fits = segmentMatcher(pattern);
-  return [...below].filter(([segment]) => fits(segment)).map(([, node]) => node);
 }
 
 /** A prefix that is not a step (`each.0`) means the steps directly below it. */

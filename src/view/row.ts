@@ -48,7 +48,11 @@ export function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** Joins the segments into one row. */
+/** `1 step`, `2 steps`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 export function row(pieces: readonly Segment[], width: number, ellipsis = '…'): string {
   let left = width;
   let line = '';

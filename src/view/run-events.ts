@@ -180,7 +180,6 @@ function verdictEvent(gate: string, visit: string, { approved, by, notes }: Verd
   return [approved ? 'gate_approved' : 'gate_rejected', visit, { gate, decided_by: by, notes }];
 }
 
-/** The gate file that the run directory contains. */
 export function gateArtifact(role: 'gate_request' | 'gate_outcome', visit: string): JsonMap {
   const path = `artifacts/${stepOf(visit)}/${visitNumber(visit)}/${role}.json`;
   return { role, path, media_type: 'application/json', required: true };

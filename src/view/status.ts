@@ -23,7 +23,8 @@ import {
   type StepStatus,
   undecidedRequests,
 } from '../kernel/state.ts';
-import { type CostView, costView } from './cost.ts';
+import { failedSteps, isHandled, shownSteps } from './cause.ts';
+import { type CostView, costView } from './usage.ts';
 import { outcomeOf, visitKind } from './visits.ts';
 
 export type RunStatus = 'pending' | 'running' | 'waiting' | 'paused' | 'cleaning_up' | 'done' | 'failed' | 'stopped';
@@ -47,7 +48,7 @@ export interface StatusView {
   readonly warnings: readonly string[];
 }
 
-/** Why a run failed: the first failed step, or only a reason if no step caused it. */
+/** Why a run failed: the step that caused it, or only a reason if none did. */
 export interface RunErrorView {
   readonly type: string | null;
   readonly message: string;
@@ -117,10 +118,26 @@ export type Counts = Readonly<Record<Exclude<StepStatus, 'completing'>, number>>
 
 /** `id` is used if the run has not started and its state has none. */
 export function statusView(state: RunState, { id = null }: { readonly id?: string | null } = {}): StatusView {
-  const { request, program } = state;
   const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
+  const { counts, cost, warnings, ...facts } = runFacts(state);
   return {
-    id: request?.id ?? id,
+    ...facts,
+    id: facts.id ?? id,
+    steps: Object.fromEntries(shownSteps(state).map((step) => [step.id, stepStatusView(step)])),
+    agents: [...agentViews(state), ...startingViews(state), ...laneViews(state)],
+    // Undecided gates without a waiting request are left out.
+    gates: [...openGates(state), ...decided.map((gate) => gateView(state, gate))],
+    counts,
+    cost,
+    warnings,
+  };
+}
+
+/** What every view of a whole run contains. */
+export function runFacts(state: RunState): Omit<StatusView, 'steps' | 'agents' | 'gates'> {
+  const { request, program } = state;
+  return {
+    id: request?.id ?? null,
     language: program.source.language,
     source: program.source.name,
     status: runStatus(state),
@@ -130,10 +147,6 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     error: runError(state),
     vars: shownVariables(request?.variables ?? {}),
     meta: request?.meta ?? {},
-    steps: Object.fromEntries(shownSteps(state).map((step) => [step.id, stepStatusView(step)])),
-    agents: [...agentViews(state), ...startingViews(state), ...laneViews(state)],
-    // Undecided gates without a waiting request are left out.
-    gates: [...openGates(state), ...decided.map((gate) => gateView(state, gate))],
     counts: countsOf(shownSteps(state)),
     cost: costView(state.cost),
     warnings: [...state.warnings],
@@ -145,25 +158,16 @@ export function isInterrupted({ phase }: RunState, hasEngine: boolean): boolean 
   return phase !== 'ended' && !hasEngine;
 }
 
-/** The status as people see it. */
 export function statusText(status: RunStatus, interrupted: boolean): string {
   return interrupted ? 'interrupted' : status.replace('_', ' ');
 }
 
 /** `waiting`: everything in progress waits for a gate. */
 export function runStatus(state: RunState): RunStatus {
-  switch (state.phase) {
-    case 'new':
-      return 'pending';
-    case 'running':
-      return isWaitingForPerson(state) ? 'waiting' : 'running';
-    case 'ending':
-      return 'running';
-    case 'cleaning':
-      return 'cleaning_up';
-    case 'ended':
-      return state.end ?? 'stopped';
-  }
+  const { phase } = state;
+  if (phase === 'ended') return state.end ?? 'stopped';
+  if (phase === 'running' && isWaitingForPerson(state)) return 'waiting';
+  return ({ new: 'pending', running: 'running', ending: 'running', cleaning: 'cleaning_up' } as const)[phase];
 }
 
 /** What the run returned; otherwise the output `result` of the last step that has one. Null until it is done. */
@@ -179,8 +183,10 @@ export function resultOf(state: RunState): Json {
 /** Whether its condition was false, or a person rejected its gate; null for other steps. */
 export function refusalOf(state: RunState, step: StepState): 'rejected' | 'false' | null {
   if (step.status !== 'done' && step.status !== 'failed') return null;
-  if (verdictFor(state, step)?.approved === false) return 'rejected';
   const { act } = step.definition;
+  // A permission that a person refuses an agent is not a decision about its step.
+  const asks = act.kind === 'effect' && (act.effect.kind === 'gate' || act.effect.kind === 'command');
+  if (asks && verdictFor(state, step)?.approved === false) return 'rejected';
   const isCondition = act.kind === 'effect' && act.effect.kind === 'command' && act.effect.verdict === 'condition';
   return isCondition && step.status === 'done' && step.outputs['outcome'] === 'false' ? 'false' : null;
 }
@@ -213,18 +219,25 @@ export function stepError({ failure, attempt }: Pick<StepState, 'failure' | 'att
 /** Null unless the run has failed or is certain to. */
 export function runError(state: RunState): RunErrorView | null {
   if (state.end !== 'failed') return null;
-  const failed = shownSteps(state).filter(({ failure }) => failure !== null);
-  const broken = failed.filter(({ status, settlement }) => status === 'failed' && settlement === 'broken');
-  // A workflow may end the run as failed, without a reason, after a failure that it handled.
-  const blamed = broken.toSorted(blameOrder)[0] ?? (state.reason === null ? failed.at(-1) : undefined);
-  if (!blamed?.failure) return { type: null, message: state.reason ?? 'the run failed', step: null };
-  return { type: errorType(blamed.failure.kind), message: blamed.failure.message, step: blamed.id };
+  const [blamed] = failedSteps(state);
+  // A workflow that ends the run as failed may say why.
+  if (blamed === undefined || (state.reason !== null && isHandled(state, blamed)))
+    return { type: null, message: state.reason ?? 'the run failed', step: null };
+  return { ...describeCause(state, blamed), step: blamed.id };
 }
 
-/** A step that failed by itself comes before one that failed through its children; otherwise the first one. */
-function blameOrder(a: StepState, b: StepState): number {
-  const inherits = ({ failure }: StepState): number => (failure?.kind === 'child-failed' ? 1 : 0);
-  return inherits(a) - inherits(b) || (a.finishedAt ?? 0) - (b.finishedAt ?? 0);
+/** Why the run failed: a failure, a rejected gate, or an outcome that the workflow ends the run for. */
+export function describeCause(
+  state: RunState,
+  step: StepState,
+): { readonly type: string | null; readonly message: string } {
+  const { failure, status, finishedAt } = step;
+  if (status === 'failed' && failure !== null) return { type: errorType(failure.kind), message: failure.message };
+  const verdict = verdictFor(state, step);
+  if (verdict?.approved === false && finishedAt !== null)
+    return { type: errorType('gate-rejected'), message: verdictText(verdict, formatMoment(finishedAt)) };
+  const type = outcomeOf(step);
+  return { type, message: state.reason ?? `the run failed after ${step.id}` };
 }
 
 /** A completing step counts as running. */
@@ -232,11 +245,6 @@ export function countsOf(steps: readonly StepState[]): Counts {
   const counts = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
   for (const { status } of steps) counts[status === 'completing' ? 'running' : status] += 1;
   return counts;
-}
-
-/** All steps, except those that perform another step: these are folded into it. */
-export function shownSteps({ steps }: RunState): readonly StepState[] {
-  return [...steps.values()].filter(({ frame }) => !frame.isInner);
 }
 
 /** Step ids, or patterns of them. */
@@ -275,11 +283,11 @@ function stillWaits(state: RunState, requester: string): boolean {
   return step?.status === 'running' || (state.end === 'paused' && step?.status === 'pending');
 }
 
-/** `approved by ada: looks good`. */
-export function verdictText({ approved, by, notes, answer }: GateVerdict): string {
+/** `approved by ada: looks good`, with `when` it was decided if that is known. */
+export function verdictText({ approved, by, notes, answer }: GateVerdict, when: string | null = null): string {
   const how = answer !== null ? 'answered' : approved ? 'approved' : 'rejected';
   const said = answer ?? notes ?? '';
-  return `${how} by ${by}${said === '' ? '' : `: ${said}`}`;
+  return `${how} by ${by}${when === null ? '' : ` at ${when}`}${said === '' ? '' : `: ${said}`}`;
 }
 
 /** Only variables that an author could have written. */
@@ -287,7 +295,6 @@ export function shownVariables(variables: Readonly<Record<string, Json>>): Reado
   return Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith('@')));
 }
 
-/** The command that decides a gate. */
 export function gateCommand(run: string, { kind, id }: Pick<GateView, 'kind' | 'id'>): string {
   return kind === 'question' ? `meow answer ${run} ${id} TEXT` : `meow approve ${run} ${id}`;
 }

@@ -3,12 +3,14 @@
 import { sanitize } from '../base/sanitize.ts';
 import { formatDuration, parseDuration } from '../base/time.ts';
 import { plainText } from '../ir/text.ts';
-import { costViewText } from './cost.ts';
+import type { Cost } from '../kernel/decision.ts';
 import type { Palette } from './row.ts';
 import type { RunView, StepView } from './step.ts';
-import { countsText } from './summary-lines.ts';
+import { countsText } from './summary.ts';
+import { costText } from './usage.ts';
 
-export function stepLines(view: StepView, palette: Palette): readonly string[] {
+/** `cost`: of all attempts; null if none was reported. */
+export function stepLines(view: StepView, cost: Cost | null, palette: Palette): readonly string[] {
   const facts = new Facts(palette);
   facts.title(view.id);
   facts.add('status', view.status + (view.attempt > 1 ? ` (attempt ${view.attempt})` : ''));
@@ -40,7 +42,7 @@ export function stepLines(view: StepView, palette: Palette): readonly string[] {
   }
   for (const [name, value] of Object.entries(view.outputs)) facts.block(`output ${name}`, plainText(value));
   if (view.notes !== null) facts.block('notes', view.notes);
-  facts.add('cost', (view.cost && costViewText(view.cost)) || null);
+  facts.add('cost', (cost && costText(cost)) || null);
   for (const { attempt, status, agent, started_at, duration_ms, error } of view.attempts) {
     const took = duration_ms === null ? '' : ` after ${formatDuration(duration_ms)}`;
     const who = agent === null ? '' : ` by ${agent}`;
@@ -55,7 +57,7 @@ export function stepLines(view: StepView, palette: Palette): readonly string[] {
   return facts.lines;
 }
 
-export function runLines(view: RunView, palette: Palette): readonly string[] {
+export function runLines(view: RunView, cost: Cost, palette: Palette): readonly string[] {
   const facts = new Facts(palette);
   facts.title(view.id ?? 'run');
   facts.add('workflow', `${view.source} (${view.language})`);
@@ -65,8 +67,8 @@ export function runLines(view: RunView, palette: Palette): readonly string[] {
   facts.add('ended', view.ended_at);
   if (view.duration_ms !== null) facts.add('lasted', formatDuration(view.duration_ms));
   facts.add('folder', view.folder);
-  facts.add('cost', costViewText(view.cost) || null);
-  facts.add('steps', countsText(view.counts));
+  facts.add('cost', costText(cost) || null);
+  facts.add('steps', countsText(view.counts, view.status === 'done' ? 'done' : null));
   for (const [name, value] of Object.entries(view.vars)) facts.block(`var ${name}`, plainText(value));
   for (const [name, value] of Object.entries(view.meta)) facts.add(`meta ${name}`, value);
   if (view.result !== null) facts.block('result', plainText(view.result));

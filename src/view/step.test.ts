@@ -58,7 +58,7 @@ test('stepViews equals stepView of each step', () => {
 test('a step is printed as named facts, with its last output', () => {
   const { state, records } = runKernel('a\nb needs a', ok('a#1'), bad('b#1'));
   const view = stepView(state, 'b', records);
-  expect(view === null ? [] : stepLines(view, plainPalette)).toEqual([
+  expect(view === null ? [] : stepLines(view, null, plainPalette)).toEqual([
     'b',
     '  status:    failed',
     '  executor:  shell',
@@ -77,7 +77,7 @@ test('a step is printed as named facts, with its last output', () => {
 test('a run is printed as named facts', () => {
   const { state } = runKernel('cleanup failure\na', bad('a#1'), ok(effectId(CLEANUP_STEP, 1)));
   expect(runView(state)).toMatchObject({ id: 'wf-1', status: 'failed', duration_ms: 2_000, folder: '/project' });
-  expect(runLines(runView(state), plainPalette)).toEqual([
+  expect(runLines(runView(state), state.cost, plainPalette)).toEqual([
     'wf-1',
     '  workflow:  trace (meow)',
     '  status:    failed',
@@ -97,7 +97,7 @@ test('a run is printed as named facts', () => {
 test('a timeout is printed as a duration, or as written if it has placeholders', () => {
   const { state, records } = runKernel('a timeout 90000ms\nb timeout 250ms');
   const shown = stepViews(state, records).map((view) =>
-    stepLines(view, plainPalette).find((line) => /timeout/.test(line)),
+    stepLines(view, null, plainPalette).find((line) => /timeout/.test(line)),
   );
   expect(shown).toEqual(['  timeout:   1m30s', '  timeout:   250ms']);
   expect(durationText('{{limit}}')).toBe('{{limit}}');

@@ -6,22 +6,12 @@ import type { Delivery, EffectSpec } from '../ir/effect.ts';
 import { type FilledText, type Text, writtenText } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import { isFinished, presentRound, type RunState, type StepState, type StepStatus } from '../kernel/state.ts';
-import { type CostView, costView, stepCost } from './cost.ts';
-import { Durations, runDuration } from './durations.ts';
 import { resolveNeeds } from './needed.ts';
+import { counted } from './row.ts';
 import type { StatusView, StepErrorView, StepStatusView } from './status.ts';
-import {
-  countsOf,
-  filledText,
-  moment,
-  resultOf,
-  runError,
-  runStatus,
-  shownSteps,
-  shownVariables,
-  stepError,
-  stepStatusView,
-} from './status.ts';
+import { shownSteps } from './cause.ts';
+import { filledText, runFacts, stepError, stepStatusView } from './status.ts';
+import { type CostView, costView, Durations, runDuration, stepCost } from './usage.ts';
 
 export interface StepView extends StepStatusView {
   readonly id: string;
@@ -68,37 +58,24 @@ export interface RunView extends Omit<StatusView, 'steps' | 'agents' | 'gates'> 
   readonly limits: Readonly<Record<'expansion_depth' | 'steps' | 'state_file_bytes' | 'recovery_depth', number>>;
 }
 
-/** Null if the run has no such step. */
 export function stepView(state: RunState, stepId: string, records: readonly JournalRecord[]): StepView | null {
   const step = state.steps.get(stepId);
   return step === undefined ? null : viewOf(state, step, historyIn(records));
 }
 
-/** All steps, reading the journal once. */
 export function stepViews(state: RunState, records: readonly JournalRecord[]): readonly StepView[] {
   const history = historyIn(records);
   return shownSteps(state).map((step) => viewOf(state, step, history));
 }
 
 export function runView(state: RunState): RunView {
-  const { request, program, limits, startedAt, endedAt } = state;
-  const { cleanup } = program;
+  const { request, limits, endedAt } = state;
+  const { cleanup } = state.program;
   return {
-    id: request?.id ?? null,
-    language: program.source.language,
-    source: program.source.name,
-    status: runStatus(state),
+    ...runFacts(state),
     reason: state.reason,
-    error: runError(state),
-    started_at: moment(startedAt),
-    ended_at: moment(endedAt),
     duration_ms: endedAt === null ? null : runDuration(state, endedAt),
     folder: request?.cwd ?? null,
-    vars: shownVariables(request?.variables ?? {}),
-    meta: request?.meta ?? {},
-    result: resultOf(state),
-    cost: costView(state.cost),
-    counts: countsOf(shownSteps(state)),
     cleanup: {
       on_success: cleanup.success && writtenText(cleanup.success.script),
       on_failure: cleanup.failure && writtenText(cleanup.failure.script),
@@ -110,7 +87,6 @@ export function runView(state: RunState): RunView {
       state_file_bytes: limits.stateFileBytesMax,
       recovery_depth: limits.recoveryDepthMax,
     },
-    warnings: [...state.warnings],
   };
 }
 
@@ -250,11 +226,13 @@ function stepsEndedBy(decision: Decision): readonly string[] {
   return 'steps' in decision ? decision.steps : 'step' in decision ? [decision.step] : [];
 }
 
-/** `round 7 of 20`, and `7 rounds` after its end; null if it is not a loop, or has begun none. */
+/** `round 7 of 20`, and `7 rounds` after its end; null if it is not a loop, or has not begun. */
 export function roundsText(step: StepState): string | null {
-  const round = presentRound(step);
+  const ended = isFinished(step);
+  const isLoop = step.definition.act.kind === 'loop' && step.attempt > 0;
+  const round = presentRound(step) ?? (isLoop && ended ? 0 : null);
   if (round === null) return null;
-  if (isFinished(step)) return round === 1 ? '1 round' : `${round} rounds`;
+  if (ended) return counted(round, 'round');
   return `round ${Math.min(round, step.roundsAllowed)} of ${step.roundsAllowed}`;
 }
 
@@ -263,7 +241,7 @@ export const DELIVERY_TEXTS: Readonly<Record<Delivery, string>> = {
   sending: 'prompt is being sent',
   accepted: 'prompt accepted',
   queued: 'prompt queued until the agent is free',
-  'draft-stuck': 'prompt stuck in the input field of its agent',
+  'draft-stuck': 'prompt not delivered: nothing shows that its agent has it',
   'blocked-on-dialog': 'prompt waits: its agent asks a question',
   'not-ready': 'prompt waits: its agent is not ready',
   dead: 'prompt not delivered: its agent has exited',

@@ -1,74 +1,118 @@
 // The closing summary of a run, which may not have ended yet: its failures, its agents that keep running, and what to
-// type next. Data only; `summary-lines.ts` prints it.
+// type next.
 
+import { sanitize, shorten } from '../base/sanitize.ts';
+import { formatDuration } from '../base/time.ts';
 import { errorType, type Failure } from '../ir/failure.ts';
+import { plainText } from '../ir/text.ts';
 import { exhaustedLimit } from '../kernel/prepare-step.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { gateCommand, openGates, runStatus, shownSteps } from './status.ts';
+import { failedSteps, shownSteps, stepWithOutput } from './cause.ts';
+import { cut, type Palette } from './row.ts';
+import { type Counts, countsOf, describeCause, gateCommand, openGates, resultOf, runStatus } from './status.ts';
+import { costText, runDuration } from './usage.ts';
 
-/** The last line that is not blank. */
-export function lastLine(output: string | null): string | null {
+const FAILURES_SHOWN_MAX = 5;
+const MESSAGE_WIDTH = 160;
+
+export function summaryLines(state: RunState, palette: Palette, work: readonly string[] = []): readonly string[] {
+  const failed = failedSteps(state);
+  const left = agentsLeft(state);
+  const next = nextCommands(state, failed);
+  const lines = [headline(state, palette)];
+  const result = resultOf(state);
+  if (result !== null) lines.push(`${palette.dim('result:')} ${cut(sanitize(plainText(result)), MESSAGE_WIDTH)}`);
+  for (const step of failed.slice(0, FAILURES_SHOWN_MAX)) {
+    lines.push(`${palette.red('failed:')} ${palette.bold(shorten(step.id))} ${failureText(state, step)}`);
+  }
+  if (failed.length > FAILURES_SHOWN_MAX)
+    lines.push(palette.dim(`… ${failed.length - FAILURES_SHOWN_MAX} more failed`));
+  for (const warning of state.warnings) lines.push(`${palette.yellow('warning:')} ${sanitize(warning)}`);
+  if (state.request !== null && left.length > 0)
+    lines.push(`${palette.dim('left:')} ${agentsText(state.request.id, left)}`);
+  lines.push(...work);
+  if (next.length > 0) lines.push(`${palette.dim('next:')} ${next.join(' · ')}`);
+  return lines;
+}
+
+/** `3 done, 1 failed`: statuses that do not occur are left out. In a run that is done, all failures were handled. */
+export function countsText(counts: Counts, end: RunState['end'] = null): string {
+  const word = (status: keyof Counts): string => (status === 'failed' && end === 'done' ? 'failed (handled)' : status);
+  const named = ORDER.filter((status) => counts[status] > 0).map((status) => `${counts[status]} ${word(status)}`);
+  return named.length === 0 ? 'no steps' : named.join(', ');
+}
+
+const ORDER: readonly (keyof Counts)[] = ['running', 'done', 'failed', 'skipped', 'pending'];
+
+function headline(state: RunState, palette: Palette): string {
+  const { endedAt, reason } = state;
+  const status = runStatus(state);
+  const style = status === 'done' ? palette.green : status === 'failed' ? palette.red : palette.yellow;
+  const took = endedAt === null ? '' : ` in ${formatDuration(runDuration(state, endedAt) ?? 0)}`;
+  const cost = costText(state.cost);
+  const spent = cost === '' ? '' : ` for ${cost}`;
+  const isInterrupted = status === 'stopped' || status === 'paused';
+  const because = reason !== null && isInterrupted ? ` (${sanitize(reason)})` : '';
+  const counts = countsText(countsOf(shownSteps(state)), state.end);
+  return `${palette.bold(style(status.replace('_', ' ')))}${took}${spent}: ${counts}${because}`;
+}
+
+function failureText(state: RunState, step: StepState): string {
+  const { failure, attempt, status } = step;
+  const cause = describeCause(state, step);
+  const [type, message] =
+    status === 'failed' && failure !== null ? describeFailure(failure) : [cause.type ?? status, cause.message];
+  const attempts = attempt > 1 ? `, attempt ${attempt}` : '';
+  return `(${type}${attempts}): ${cut(sanitize(message), MESSAGE_WIDTH)}`;
+}
+
+function agentsText(run: string, agents: readonly string[]): string {
+  const [only = ''] = agents;
+  if (agents.length > 1) return `${agents.length} agents, in their terminals: meow agents --run ${run}`;
+  return `agent ${sanitize(only)}, in its terminal: meow attach ${run} ${sanitize(only)}`;
+}
+
+/** The last line of what a failed attempt printed; null if there is none, or if its message contains it. */
+export function lastOutput({ output, message }: Pick<Failure, 'output' | 'message'>): string | null {
+  const last = lastLine(output);
+  return last === null || message.includes(last) ? null : last;
+}
+
+function lastLine(output: string | null): string | null {
   return output?.trimEnd().split('\n').at(-1)?.trim() || null;
-}
-
-/**
- * Steps that failed by themselves, not through their children. Handled failures only if there are no others and the run
- * still failed.
- */
-export function failedSteps(state: RunState): readonly StepState[] {
-  const failed = shownSteps(state)
-    .filter(({ status, failure }) => status === 'failed' && failure?.kind !== 'child-failed')
-    .toSorted((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
-  const broken = failed.filter(({ settlement }) => settlement === 'broken');
-  return broken.length > 0 || state.end !== 'failed' ? broken : failed;
-}
-
-/** The step that a person wants to see first: the failed one, else one that runs, else the last; null without steps. */
-export function mainStep(state: RunState): StepState | null {
-  const [failed] = failedSteps(state);
-  if (failed !== undefined) return failed;
-  const steps = shownSteps(state);
-  const running = steps.filter(({ status }) => status === 'running' || status === 'completing');
-  const working = running.find(({ effect, definition }) => effect !== null || definition.act.kind === 'block');
-  const started = steps.filter(({ startedAt }) => startedAt !== null);
-  const last = started.toSorted((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0)).at(-1);
-  return working ?? running[0] ?? last ?? steps[0] ?? null;
 }
 
 /**
  * The type is `exit 3` or that of the error. The last output explains the exit code of a command or the end of an agent;
  * other failures, such as a missing program, have a message that says enough.
  */
-export function describeFailure({ kind, code, message, output }: Failure): readonly [type: string, message: string] {
+function describeFailure({ kind, code, message, output }: Failure): readonly [type: string, message: string] {
   const last = lastLine(output);
   if (kind === 'exit-nonzero' || kind === 'signal') return [`exit ${code}`, last ?? message];
   const isCrash = (kind === 'spawn-failed' || kind === 'agent-crashed') && code !== 126 && code !== 127;
-  const needsOutput = kind === 'protocol' || isCrash;
-  return [errorType(kind), needsOutput && last !== null ? `${message}: ${last}` : message];
+  const needsOutput = last !== null && !message.includes(last) && (kind === 'protocol' || isCrash);
+  return [errorType(kind), needsOutput ? `${message}: ${last}` : message];
 }
 
 /** Agents that keep running in a terminal: a run does not kill its agents by itself, and they may be worth a look. */
-export function agentsLeft({ phase, agents }: RunState): readonly string[] {
+function agentsLeft({ phase, agents }: RunState): readonly string[] {
   if (phase !== 'ended') return [];
   return [...agents.values()]
     .filter(({ status, info }) => status === 'active' && info !== null && info.terminal !== null)
     .map(({ name }) => name);
 }
 
-/** Commands to type next. */
-export function nextCommands(state: RunState, failed: readonly StepState[]): readonly string[] {
+function nextCommands(state: RunState, failed: readonly StepState[]): readonly string[] {
   const id = state.request?.id ?? null;
   if (id === null) return [];
   const status = runStatus(state);
   // An id with a leading dash would be read as a flag. Flags come before `--`.
   const run = id.startsWith('-') ? `-- ${id}` : id;
   const commands: string[] = [];
-  // A step that was never started has no log.
-  const withLog = failed.find(
-    ({ attempt, failure }) => attempt > 0 && (failure?.kind !== 'not-started' || failure.output !== null),
-  );
+  const [withLog] = failed.flatMap((step) => stepWithOutput(step) ?? []);
+  const [first] = failed;
   if (withLog !== undefined) commands.push(`meow logs ${run} ${withLog.id}`);
-  else if (failed[0] !== undefined) commands.push(`meow show ${run} ${failed[0].id}`);
+  else if (first !== undefined) commands.push(`meow ${first.attempt === 0 ? 'show' : 'why'} ${run} ${first.id}`);
   if (status === 'waiting' || status === 'paused')
     for (const gate of openGates(state)) commands.push(gateCommand(run, gate));
   const raised = limitFlags(state, failed).map((flag) => `${flag} N`);

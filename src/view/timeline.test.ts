@@ -5,8 +5,7 @@ import { failure } from '../ir/failure.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
 import { plainPalette } from './row.ts';
-import { renderTimelineLine } from './timeline-lines.ts';
-import { decisionJson, Timeline } from './timeline.ts';
+import { decisionJson, renderTimelineLine, Timeline } from './timeline.ts';
 
 test('each change is one line', () => {
   const { records } = runKernel(
@@ -27,6 +26,22 @@ test('each change is one line', () => {
     '+4.0s    run is failing: step lint failed: exited with status 3',
     '+4.0s    skipped 2 steps: test, deploy',
     '+4.0s    run failed after 4.0s: step lint failed: exited with status 3',
+  ]);
+});
+
+test('a refused report is told by its reasons, without the screen that the agent got', () => {
+  const screen =
+    'Missing required outputs\n\nRequired:\n  ✗ k (string): Not provided\n\nInvalid:\n  ✗ n (number): is not a number\n\nUsage:\n  meow done --output k=<value>';
+  const refused = (reason: string) => ({ kind: 'report-refused', step: 'a', reason }) as const;
+  const { records } = runKernel(
+    's spawn w\na prompt w wants k needs s',
+    ok('s#1'),
+    refused(screen),
+    refused('no\nmore'),
+  );
+  expect(told(records).filter((line) => line.includes('refused'))).toEqual([
+    '+2.0s    a      report refused: k (string): Not provided; n (number): is not a number',
+    '+3.0s    a      report refused: no',
   ]);
 });
 

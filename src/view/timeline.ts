@@ -1,17 +1,15 @@
-// A run's journal as lines for people and as objects for scripts. Data only; `timeline-lines.ts` prints it. Each record
-// gives the lines for what changed in a step or in the run. Internal records give none, and similar changes are
-// combined.
+// A run's journal as lines for people and as objects for scripts. Each record gives the lines for what changed in a step
+// or in the run. Internal records give none, and similar changes are combined.
 
-import { unreachable } from '../base/errors.ts';
-import { shorten } from '../base/sanitize.ts';
+import { sanitize, shorten } from '../base/sanitize.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
 import type { Decision, FrameJoin, FrameSpec, JournalRecord, RunEnd } from '../kernel/decision.ts';
-import { Durations } from './durations.ts';
+import { counted, padTo, type Palette, widthOf } from './row.ts';
 import { verdictText } from './status.ts';
 import { DELIVERY_TEXTS, isDelivered } from './step.ts';
+import { Durations } from './usage.ts';
 
 export interface TimelineLine {
-  /** Milliseconds since 1970. */
   readonly at: number;
   /** Null if the line is about the run. */
   readonly step: string | null;
@@ -58,15 +56,11 @@ export class Timeline {
 
   #describe(decision: Exclude<Decision, Opened>, { seq, at }: JournalRecord, say: Say): void {
     switch (decision.kind) {
-      case 'run-started':
-        return say(null, 'run started');
       case 'step-started':
         this.#running.add(decision.step);
         if (decision.items !== null) this.#iterating.add(decision.step);
         // The gate request has a line of its own.
         return decision.effect?.kind === 'gate' ? undefined : say(decision.step, started(decision));
-      case 'step-answered':
-        return decision.route === null ? undefined : say(decision.step, `outcome ${decision.route}`, 'quiet');
       case 'step-failed-once': {
         this.#running.delete(decision.step);
         const wait = decision.retryAt - at;
@@ -80,17 +74,6 @@ export class Timeline {
         this.#running.delete(decision.step);
         if (decision.why === 'pause') return say(decision.step, 'no longer waits — runs again on resume', 'warning');
         return say(decision.step, 'lost with an earlier engine — runs again', 'warning');
-      case 'steps-stopping': {
-        const { steps, why, force } = decision;
-        const [only] = steps;
-        if (only === undefined || steps.length > 1)
-          return say(null, `${force ? 'killing' : 'stopping'} ${listed(steps)}`, 'warning');
-        return say(
-          only,
-          `${why === 'timeout' ? 'timed out, ' : ''}${force ? 'is killed' : 'is being stopped'}`,
-          'warning',
-        );
-      }
       case 'step-done':
         this.#running.delete(decision.step);
         return say(decision.step, `done${this.#lasted(decision.step, at)}`, 'good');
@@ -100,97 +83,33 @@ export class Timeline {
         const text = `failed${this.#lasted(step, at)}: ${failure.message}${HANDLING_TEXTS[handling]}`;
         return say(step, text, handling === 'fails' ? 'bad' : 'warning');
       }
-      case 'step-recovered':
-        return say(decision.step, 'recovered', 'good');
-      case 'recovery-failed':
-        return say(decision.step, 'recovery failed', 'bad');
       case 'steps-skipped': {
         const stopped = new Set(decision.steps.filter((step) => this.#running.delete(step)));
         const neverStarted = decision.steps.filter((step) => !stopped.has(step));
         sayOfAll(say, [...stopped], 'stopped', 'warning');
         return sayOfAll(say, neverStarted, 'skipped', 'quiet');
       }
-      case 'step-completing':
-        return say(decision.step, `reported${decision.notes === null ? '' : `: ${decision.notes}`}`);
       case 'step-progressed':
         return this.#progressed(say, decision);
-      case 'step-printed':
-        return say(decision.step, `says: ${decision.text}`);
-      case 'round-delayed':
-        return say(decision.step, `waits ${formatDuration(decision.until - at)} before round ${decision.round}`);
-      case 'items-read':
-        return say(decision.step, `read ${counted(decision.items.length, 'item')}`);
-      case 'gate-asked':
-        return say(decision.step, `waits for a decision on gate ${decision.gate}`, 'warning');
-      case 'gate-expired':
-        return say(decision.step, `gate ${decision.gate} was not decided in time`, 'warning');
-      case 'event-emitted': {
-        const { type, agent, data } = decision.event;
-        const from = agent === null ? '' : ` from ${agent}`;
-        const said = Object.keys(data).length === 0 ? '' : ` ${JSON.stringify(data)}`;
-        return say(null, `event ${type}${from}${said}`);
-      }
-      case 'agent-opened': {
-        const { name, adapter, terminal } = decision.agent;
-        return say(null, `agent ${name} ready (${adapter}${terminal === null ? '' : `, ${terminal}`})`, 'good');
-      }
-      case 'agent-reviving':
-        return say(null, `agent ${decision.agent} is restarted`, 'warning');
-      case 'agents-hastened':
-        return say(null, `forcing ${counted(decision.agents.length, 'agent')}`, 'warning');
-      case 'agents-closing':
-        return say(null, `${decision.force ? 'killing' : 'ending'} ${counted(decision.agents.length, 'agent')}`);
-      case 'agent-closed': {
-        const { agent, how, message } = decision;
-        if (how === 'killed' || how === 'ended') return say(null, `agent ${agent} stopped`);
-        return say(null, message ?? `agent ${agent} is ${how}`, 'warning');
-      }
-      case 'gate-decided': {
-        const { gate, verdict } = decision;
-        return say(null, `gate ${gate} ${verdictText(verdict)}`, verdict.approved ? 'good' : 'warning');
-      }
       case 'run-ending':
         this.#end = decision.end;
         return decision.end === 'done' ? undefined : say(null, ending(decision, at), 'warning');
-      case 'cleanup-started':
-        return say(null, 'cleanup started');
-      case 'cleanup-stopping':
-        return say(null, 'cleanup is being stopped', 'warning');
-      case 'cleanup-finished':
-        return say(null, 'cleanup finished');
       case 'run-resumed':
         if (decision.reopened.length > 0 || decision.withdrawn) return say(null, resumed(decision, this.#end));
         // A detached run is created by one process and continued by another: nothing was interrupted.
         return say(null, seq === 2 ? 'an engine has started the run' : 'run resumed');
-      case 'warned':
-        return say(null, `warning: ${decision.message}`, 'warning');
       case 'run-ended': {
         const reason = decision.reason === null ? '' : `: ${decision.reason}`;
         const lasted = formatDuration(this.#durations.run(at) ?? 0);
         return say(null, `run ${decision.end} after ${lasted}${reason}`, END_TONES[decision.end]);
       }
-      case 'report-refused':
-        return say(decision.step, `report refused: ${decision.reason.replaceAll(/\s+/g, ' ')}`, 'warning');
-      case 'effect-ended':
-      case 'step-retried':
-      case 'round-due':
-      case 'agent-session':
-      case 'step-grown':
-      case 'event-received':
-      case 'iterations-named':
-      case 'wait-released':
-      case 'usage-counted':
-      case 'frame-failing':
-      case 'value-returned':
-      case 'frames-dropped':
-      case 'frame-closed':
-        return;
-      default:
-        return unreachable(decision);
+      default: {
+        const line = (LINES[decision.kind] as (decision: Decision, at: number) => Line | null)(decision, at);
+        if (line !== null) say(...line);
+      }
     }
   }
 
-  /** How lanes go on. */
   #movesIn(decision: Decision): readonly Move[] {
     if (decision.kind === 'frame-opened') {
       this.#opened = decision.frame;
@@ -239,6 +158,31 @@ export class Timeline {
   }
 }
 
+/** `elapsed`: since the start of the run (`+1.2s`). `moment`: `2026-01-08T21:00:00.000Z`. */
+type TimelineClock = { readonly kind: 'elapsed'; readonly startedAt: number } | { readonly kind: 'moment' };
+
+/** Pads ids to the given width; a longer id pushes its text to the right. */
+export function renderTimelineLine(
+  line: TimelineLine,
+  clock: TimelineClock,
+  idWidth: number,
+  palette: Palette,
+): string {
+  const when =
+    clock.kind === 'moment'
+      ? formatMoment(line.at)
+      : `+${formatDuration(Math.max(0, line.at - clock.startedAt))}`.padEnd(ELAPSED_WIDTH);
+  const style = STYLES[line.tone];
+  const shown = sanitize(line.text);
+  const text = style === null ? shown : palette[style](shown);
+  if (line.step === null) return `${palette.dim(when)} ${text}`;
+  const id = shorten(line.step);
+  return `${palette.dim(when)} ${palette.bold(id)}${padTo('', idWidth - widthOf(id))} ${text}`;
+}
+
+const ELAPSED_WIDTH = 8;
+const STYLES = { plain: null, good: 'green', bad: 'red', warning: 'yellow', quiet: 'dim' } as const;
+
 /** Printed by `meow run --json` and `meow trace --json`: one object per decision. */
 export function decisionJson(record: JournalRecord, run: string): readonly DecisionObject[] {
   const at = formatMoment(record.at);
@@ -248,6 +192,72 @@ export function decisionJson(record: JournalRecord, run: string): readonly Decis
 type DecisionObject = Decision & { readonly run: string; readonly seq: number; readonly at: string };
 type Say = (step: string | null, text: string, tone?: TimelineLine['tone']) => void;
 type Opened = Extract<Decision, { kind: 'frame-opened' | 'steps-added' }>;
+
+type Line = Parameters<Say>;
+type LineOf<K extends Decision['kind']> = (decision: Extract<Decision, { kind: K }>, at: number) => Line | null;
+
+const none = (): null => null;
+
+/** The line of each decision that depends on no other. */
+const LINES = {
+  'run-started': () => [null, 'run started'],
+  'program-grown': ({ part }) => [null, `loaded the workflow ${part.path}`],
+  'step-answered': ({ step, route }) => (route === null ? null : [step, `outcome ${route}`, 'quiet']),
+  'step-recovered': ({ step }) => [step, 'recovered', 'good'],
+  'recovery-failed': ({ step }) => [step, 'recovery failed', 'bad'],
+  'step-completing': ({ step, notes }) => [step, `reported${notes === null ? '' : `: ${notes}`}`],
+  'step-printed': ({ step, text }) => [step, `says: ${text}`],
+  'round-delayed': ({ step, until, round }, at) => [step, `waits ${formatDuration(until - at)} before round ${round}`],
+  'items-read': ({ step, items }) => [step, `read ${counted(items.length, 'item')}`],
+  'gate-asked': ({ step, gate }) => [step, `waits for a decision on gate ${gate}`, 'warning'],
+  'gate-expired': ({ step, gate }) => [step, `gate ${gate} was not decided in time`, 'warning'],
+  'gate-decided': ({ gate, verdict }) => [
+    null,
+    `gate ${gate} ${verdictText(verdict)}`,
+    verdict.approved ? 'good' : 'warning',
+  ],
+  'report-refused': ({ step, reason }) => [step, `report refused: ${refusalText(reason)}`, 'warning'],
+  'steps-stopping': ({ steps, why, force }) => {
+    const [only] = steps;
+    if (only === undefined || steps.length > 1)
+      return [null, `${force ? 'killing' : 'stopping'} ${listed(steps)}`, 'warning'];
+    return [only, `${why === 'timeout' ? 'timed out, ' : ''}${force ? 'is killed' : 'is being stopped'}`, 'warning'];
+  },
+  'event-emitted': ({ event: { type, agent, data } }) => {
+    const from = agent === null ? '' : ` from ${agent}`;
+    return [null, `event ${type}${from}${Object.keys(data).length === 0 ? '' : ` ${JSON.stringify(data)}`}`];
+  },
+  'agent-opened': ({ agent: { name, adapter, terminal } }) => [
+    null,
+    `agent ${name} ready (${adapter}${terminal === null ? '' : `, ${terminal}`})`,
+    'good',
+  ],
+  'agent-reviving': ({ agent }) => [null, `agent ${agent} is restarted`, 'warning'],
+  'agents-hastened': ({ agents }) => [null, `forcing ${counted(agents.length, 'agent')}`, 'warning'],
+  'agents-closing': ({ agents, force }) => [null, `${force ? 'killing' : 'ending'} ${counted(agents.length, 'agent')}`],
+  'agent-closed': ({ agent, how, message }) =>
+    how === 'killed' || how === 'ended'
+      ? [null, `agent ${agent} stopped`]
+      : [null, message ?? `agent ${agent} is ${how}`, 'warning'],
+  'cleanup-started': () => [null, 'cleanup started'],
+  'cleanup-stopping': () => [null, 'cleanup is being stopped', 'warning'],
+  'cleanup-finished': () => [null, 'cleanup finished'],
+  warned: ({ message }) => [null, `warning: ${message}`, 'warning'],
+  'engine-replaced': none,
+  'effect-ended': none,
+  'step-retried': none,
+  'round-due': none,
+  'agent-session': none,
+  'step-grown': none,
+  'event-received': none,
+  'iterations-named': none,
+  'wait-released': none,
+  'usage-counted': none,
+  'frame-failing': none,
+  'value-returned': none,
+  'frames-dropped': none,
+  'frame-closed': none,
+} satisfies { readonly [K in Decision['kind']]?: LineOf<K> };
 
 const LISTED_MAX = 3;
 const END_TONES = { done: 'good', failed: 'bad', stopped: 'warning', paused: 'warning' } as const;
@@ -259,7 +269,6 @@ const HANDLING_TEXTS = {
   recovers: ' — recovery follows',
 } as const;
 
-/** A transition. */
 interface Move {
   readonly from: string;
   readonly text: string;
@@ -269,7 +278,6 @@ interface Move {
 interface Growth {
   readonly owner: string | null;
   readonly join: FrameJoin;
-  /** Of a loop. */
   readonly round: number | undefined;
   blocks: number;
   steps: number;
@@ -296,6 +304,13 @@ function started({ attempt, agent, items }: Extract<Decision, { kind: 'step-star
   return remarks.length === 0 ? 'started' : `started (${remarks.join(', ')})`;
 }
 
+/** The reasons of a refusal that the agent got as a list; otherwise its first line. */
+function refusalText(reason: string): string {
+  const lines = reason.split('\n').map((line) => line.trim());
+  const points = lines.flatMap((line) => (line.startsWith('✗ ') ? [line.slice(2)] : []));
+  return points.length > 0 ? points.join('; ') : (lines[0] ?? '');
+}
+
 function resumed({ reopened, withdrawn }: Extract<Decision, { kind: 'run-resumed' }>, end: RunEnd | null): string {
   const again = reopened.length === 0 ? '' : `; retrying ${listed(reopened)}`;
   return `run resumed${withdrawn ? `; the ${end === 'paused' ? 'pause' : 'stop'} is withdrawn` : ''}${again}`;
@@ -318,8 +333,4 @@ function sayOfAll(say: Say, steps: readonly string[], verb: string, tone: Timeli
 function listed(steps: readonly string[]): string {
   const names = steps.slice(0, LISTED_MAX).map(shorten).join(', ');
   return `${counted(steps.length, 'step')}: ${names}${steps.length > LISTED_MAX ? ' …' : ''}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

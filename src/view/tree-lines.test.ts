@@ -6,6 +6,16 @@ import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId, type RunState } from '../kernel/state.ts';
 import { plainPalette, widthOf } from './row.ts';
 import { treeLines, type TreeOptions } from './tree-lines.ts';
+import { whyView } from './why.ts';
+
+const OPTIONS = {
+  width: 80,
+  height: 30,
+  ascii: false,
+  closing: false,
+  interrupted: false,
+  palette: plainPalette,
+};
 
 test('every step has a row, below what it grew from', () => {
   const { state } = runKernel(
@@ -126,7 +136,7 @@ test('a terminal without Unicode gets ASCII', () => {
     'wf-1 trace  running  3.0s  1 running, 1 done, 1 failed',
     '+ a  1.0s',
     '* b  2.0s',
-    'x c  2.0s  exited with status 3 - error: no such file',
+    '^ c  2.0s  exited with status 3 - error: no such file  continued',
   ]);
 });
 
@@ -145,6 +155,79 @@ test('a rejected gate and a false condition have marks of their own', () => {
     { kind: 'gate-decided', gate: 'deploy', verdict, message: null },
   );
   expect(drawn(state).slice(1)).toEqual(['◇ a  1.0s  condition false', '⊘ g  2.0s  rejected by ann: no tests']);
+});
+
+test('a handled failure has a mark of its own, and its recovery is not counted', () => {
+  const { state } = runKernel(
+    'a on_error recover:fix\nb route exit-nonzero=end\ne each [1] sub on_error continue\nblock fix\ny\nblock sub\nx',
+    bad('a#1'),
+    ok('a.recover.1.y#1'),
+    bad('b#1'),
+    bad('e.0.x#1'),
+  );
+  const failed = 'exited with status 3 — error: no such file';
+  expect(drawn(state)).toEqual([
+    'wf-1 trace  done  4.0s  1 done, 4 failed (handled)',
+    `↷ a              1.0s  ${failed}  recovered`,
+    '  ✓ recover.1.y  1.0s',
+    `↷ b              3.0s  ${failed}  routed`,
+    '↷ e              4.0s  1/1  step e.0.x failed  continued',
+    `  ↷ 0.x          4.0s  ${failed}`,
+  ]);
+});
+
+test('a rejection is told once', () => {
+  const verdict = { approved: false, by: 'ada', notes: 'too late', answer: null };
+  const { state } = runKernel('g gate ship route rejected=reject', {
+    kind: 'gate-decided',
+    gate: 'ship',
+    verdict,
+    message: null,
+  });
+  expect(drawn(state).at(-1)).toBe('⊘ g  1.0s  gate ship was rejected by ada: too late');
+  expect(
+    whyView(state, 'g')
+      ?.because.join(' ')
+      .match(/rejected/g),
+  ).toHaveLength(1);
+});
+
+test('an agent that was refused a permission and finished is done, not rejected', () => {
+  const dialog = { name: 'Bash', text: 'May I run it?' };
+  const { state } = runKernel(
+    'a turn x',
+    { kind: 'effect-progressed', effect: 'a#1', progress: { dialog } },
+    {
+      kind: 'gate-decided',
+      gate: 'a.dialog.1',
+      verdict: { approved: false, by: 'ada', notes: null, answer: null },
+      message: null,
+    },
+    { kind: 'effect-progressed', effect: 'a#1', progress: { dialog: null } },
+    ok('a#1'),
+  );
+  expect(drawn(state).at(-1)).toBe('✓ a  4.0s');
+});
+
+test('a loop that began no round says so', () => {
+  const program = 'fix loop round max 3 while check\nblock round\nwork\nblock check\nwhile asks';
+  const { state } = runKernel(program, answered('fix.1.while#1', 'false'));
+  expect(drawn(state)[1]).toBe('✓ fix        1.0s  0 rounds');
+});
+
+test('a paused run shows its open gate, and the clock of the step that waits stands still', () => {
+  const { state } = runKernel('g gate ship', { kind: 'pause-requested', reason: 'a person is asked' });
+  const lines = treeLines(state, { ...OPTIONS, now: START_TIME + 3_600_000 });
+  expect(lines).toContain('? g  1.0s');
+  expect(lines.at(-1)).toBe('? ship waits for you  meow approve wf-1 ship');
+});
+
+test('the work that a gate decides on is named below it, cut to the width', () => {
+  const { state } = runKernel('g gate ship');
+  const work = ['work: branch meow/run-r in .meow/worktrees/r', '  show: git diff'];
+  const lines = treeLines(state, { ...OPTIONS, now: START_TIME, width: 30, work });
+  expect(lines.slice(-2)).toEqual(['work: branch meow/run-r in .m…', '  show: git diff']);
+  expect(treeLines(runKernel('a').state, { ...OPTIONS, now: START_TIME, work })).toHaveLength(2);
 });
 
 test('a foreach counts all its iterations, also those that have not begun', () => {

@@ -3,10 +3,10 @@
 
 import { sanitize, shorten } from '../base/sanitize.ts';
 import { formatDuration } from '../base/time.ts';
+import type { Cost } from '../kernel/decision.ts';
 import { verdictFor } from '../kernel/gates.ts';
-import { NO_COST, type RunState } from '../kernel/state.ts';
-import { costText, stepCost } from './cost.ts';
-import { runDuration, stepDuration } from './durations.ts';
+import { NO_COST, type RunState, type StepState } from '../kernel/state.ts';
+import { shownSteps } from './cause.ts';
 import { cut, padTo, type Palette, row, type Segment, type Style, widthOf } from './row.ts';
 import {
   countsOf,
@@ -15,17 +15,15 @@ import {
   pendingVerdicts,
   runStatus,
   type RunStatus,
-  shownSteps,
   statusText,
   verdictText,
 } from './status.ts';
 import { DELIVERY_TEXTS, isDelivered, roundsText } from './step.ts';
-import { countsText } from './summary-lines.ts';
-import { lastLine } from './summary.ts';
+import { countsText, lastOutput } from './summary.ts';
 import { type HiddenRow, type StepRow, type StepSign, treeRows } from './tree.ts';
+import { costText, runDuration, stepCost, stepDuration } from './usage.ts';
 
 export interface TreeOptions {
-  /** Milliseconds since 1970. */
   readonly now: number;
   readonly width: number;
   /** Infinity shows every step. */
@@ -37,11 +35,18 @@ export interface TreeOptions {
   readonly interrupted: boolean;
   /** The closing summary follows and lists all warnings. */
   readonly closing: boolean;
+  /** About the work that open gates decide on. */
+  readonly work?: readonly string[];
 }
 
 export function treeLines(state: RunState, options: TreeOptions): readonly string[] {
   const ellipsis = options.ascii ? '...' : '…';
-  const drawing: Drawing = { ...options, ellipsis, line: (...segments) => row(segments, options.width, ellipsis) };
+  const drawing: Drawing = {
+    ...options,
+    ellipsis,
+    line: (...segments) => row(segments, options.width, ellipsis),
+    cost: (cost) => (options.ascii ? costText(cost).replace('≥', '>=') : costText(cost)),
+  };
   const head = [header(state, drawing), ...reasonLine(state, drawing), ...interruptedLine(state, drawing)];
   const foot = footer(state, drawing);
   const room = options.height - head.length - foot.length;
@@ -51,8 +56,8 @@ export function treeLines(state: RunState, options: TreeOptions): readonly strin
 
 interface Drawing extends TreeOptions {
   readonly ellipsis: string;
-  /** A line that fits the width. */
   readonly line: (...segments: readonly Segment[]) => string;
+  readonly cost: (cost: Cost) => string;
 }
 
 const SIGNS: Readonly<
@@ -66,9 +71,12 @@ const SIGNS: Readonly<
   skipped: { glyph: '○', ascii: '-', style: 'dim' },
   rejected: { glyph: '⊘', ascii: '!', style: 'magenta' },
   false: { glyph: '◇', ascii: '/', style: 'cyan' },
+  handled: { glyph: '↷', ascii: '^', style: 'yellow' },
   gate: { glyph: '?', ascii: '?', style: 'yellow' },
   retry: { glyph: '↻', ascii: '~', style: 'yellow' },
 };
+
+const FAILURE_STYLES: Readonly<Partial<Record<StepSign, keyof Palette>>> = { failed: 'red', rejected: 'magenta' };
 
 const RUN_STYLES: Readonly<Partial<Record<RunStatus, keyof Palette>>> = {
   done: 'green',
@@ -78,10 +86,10 @@ const RUN_STYLES: Readonly<Partial<Record<RunStatus, keyof Palette>>> = {
 
 const GATES_SHOWN_MAX = 3;
 
-function header(state: RunState, { palette, now, interrupted, line }: Drawing): string {
+function header(state: RunState, { palette, now, interrupted, line, cost: costOf }: Drawing): string {
   const status = runStatus(state);
   const duration = runDuration(state, now);
-  const cost = costText(state.cost);
+  const cost = costOf(state.cost);
   return line(
     { text: state.request?.id ?? 'run', style: palette.bold },
     { text: ` ${sanitize(state.program.source.name)}`, style: palette.dim },
@@ -91,11 +99,10 @@ function header(state: RunState, { palette, now, interrupted, line }: Drawing): 
     },
     { text: duration === null ? '' : `  ${formatDuration(duration)}`, style: null },
     { text: cost === '' ? '' : `  ${cost}`, style: null },
-    { text: `  ${countsText(countsOf(shownSteps(state)))}`, style: palette.dim },
+    { text: `  ${countsText(countsOf(shownSteps(state)), state.end)}`, style: palette.dim },
   );
 }
 
-/** Why the run ends or has ended. */
 function reasonLine({ reason, end }: RunState, { palette, line }: Drawing): readonly string[] {
   if (reason === null) return [];
   return [line({ text: `  ${sanitize(reason)}`, style: end === 'failed' ? palette.red : palette.yellow })];
@@ -108,7 +115,7 @@ function interruptedLine({ request }: RunState, { palette, interrupted, line }: 
 
 function footer(state: RunState, drawing: Drawing): readonly string[] {
   const { palette, width, ellipsis, closing, line } = drawing;
-  const gates = state.phase === 'running' ? openGates(state) : [];
+  const gates = state.phase === 'running' || state.end === 'paused' ? openGates(state) : [];
   const lines = gates.slice(0, GATES_SHOWN_MAX).map((gate) => {
     // An agent's question may fill a whole screen.
     const prompt = gate.prompt === null ? '' : `: ${sanitize(gate.prompt.trim().split('\n')[0] ?? '')}`;
@@ -121,6 +128,7 @@ function footer(state: RunState, drawing: Drawing): readonly string[] {
   if (gates.length > GATES_SHOWN_MAX) {
     lines.push(row([{ text: `${ellipsis} ${gates.length - GATES_SHOWN_MAX} more gates`, style: palette.dim }], width));
   }
+  if (gates.length > 0) for (const text of drawing.work ?? []) lines.push(line({ text, style: palette.dim }));
   if (drawing.interrupted || state.end === 'paused') lines.push(...verdictLines(state, drawing));
   const warning = closing ? undefined : state.warnings.at(-1);
   if (warning !== undefined) {
@@ -177,7 +185,7 @@ function facts(state: RunState, row: StepRow, drawing: Drawing): readonly Segmen
   const isRunning = status === 'running';
   const duration = stepDuration(state, step, now);
   if (duration !== null) add(formatDuration(duration), palette.dim);
-  const cost = costText(stepCost(step) ?? NO_COST);
+  const cost = drawing.cost(stepCost(step) ?? NO_COST);
   if (cost !== '') add(cost, palette.dim);
   const rounds = roundsText(step);
   if (rounds !== null) add(rounds, palette.dim);
@@ -190,16 +198,23 @@ function facts(state: RunState, row: StepRow, drawing: Drawing): readonly Segmen
   if (step.queuedFor !== null) add(`waits for ${sanitize(step.queuedFor)}`, palette.cyan);
   if (step.stopping !== null) add(step.stopping === 'timeout' ? 'timed out, stopping' : 'stopping', palette.yellow);
   if (failure !== null && status !== 'skipped') {
-    add(sanitize(failure.message), step.settlement === 'broken' ? palette.red : palette.yellow);
-    const output = lastLine(failure.output);
+    add(sanitize(failure.message), palette[FAILURE_STYLES[row.sign] ?? 'yellow']);
+    const output = lastOutput(failure);
     if (output !== null) segments.push({ text: ` ${ascii ? '-' : '—'} ${sanitize(output)}`, style: palette.dim });
   }
-  const verdict = row.sign === 'rejected' ? verdictFor(state, step) : null;
+  if (row.sign === 'handled' && step.settlement === 'met') add(handlingText(step), palette.dim);
+  // The message of a failure contains the verdict.
+  const verdict = row.sign === 'rejected' && failure === null ? verdictFor(state, step) : null;
   if (verdict !== null) add(sanitize(verdictText(verdict)), palette.magenta);
   if (row.sign === 'false') add('condition false', palette.dim);
   if (retryAt !== null)
     add(`${isRunning ? 'next round' : 'retry'} in ${formatDuration(retryAt - now)}`, palette.yellow);
   return segments;
+}
+
+function handlingText({ definition: { onError } }: StepState): string {
+  if (onError.kind === 'recover') return 'recovered';
+  return onError.kind === 'continue' ? 'continued' : 'routed';
 }
 
 function hiddenLine({ depth, counts }: HiddenRow, { palette, ellipsis, line }: Drawing): string {

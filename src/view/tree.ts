@@ -11,7 +11,8 @@ import {
   type StepState,
   type StepStatus,
 } from '../kernel/state.ts';
-import { type Counts, countsOf, refusalOf, shownSteps } from './status.ts';
+import { failedSteps, isHandled, shownSteps } from './cause.ts';
+import { type Counts, countsOf, refusalOf } from './status.ts';
 
 export interface StepRow {
   readonly kind: 'step';
@@ -20,18 +21,17 @@ export interface StepRow {
   readonly name: string;
   readonly depth: number;
   /**
-   * `gate`: waits for a person. `retry`: waits for its next attempt. `rejected`: by a person. `false`: its condition.
-   * Otherwise the status.
+   * `gate`: waits for a person. `retry`: for its next attempt. `rejected`: by a person. `false`: its condition.
+   * `handled`: it failed, and the workflow continues.
    */
   readonly sign: StepSign;
-  /** Steps directly below it; for a foreach, all its iterations. */
+  /** Steps directly below it, without those of a recovery; for a foreach, all its iterations. */
   readonly children: number;
   readonly childrenFinished: number;
-  /** Time of its next attempt or round. */
   readonly retryAt: number | null;
 }
 
-export type StepSign = StepStatus | 'gate' | 'retry' | 'rejected' | 'false';
+export type StepSign = StepStatus | 'gate' | 'retry' | 'rejected' | 'false' | 'handled';
 
 /** Steps of one branch that have no row. */
 export interface HiddenRow {
@@ -46,11 +46,12 @@ export function treeRows(state: RunState, rowsMax: number): readonly (StepRow | 
   const roots = nodes.filter(({ parent }) => parent === null);
   const shown = nodes.length <= rowsMax ? new Set(nodes) : choose(state, nodes, roots, rowsMax);
   const rows: (StepRow | HiddenRow)[] = [];
+  const causes = new Set(failedSteps(state));
   const walk = (siblings: readonly Node[], depth: number): void => {
     const hidden = siblings.filter((node) => !shown.has(node));
     for (const node of siblings) {
       if (!shown.has(node)) continue;
-      rows.push(stepRow(state, node, depth));
+      rows.push(stepRow(state, node, depth, causes));
       walk(node.children, depth + 1);
     }
     if (hidden.length > 0 && (hidden.length < siblings.length || depth === 0)) {
@@ -125,23 +126,35 @@ function byInterest(state: RunState, nodes: readonly Node[], rowsMax: number): r
   return ranked;
 }
 
-function stepRow(state: RunState, { step, parent, children }: Node, depth: number): StepRow {
+function stepRow(
+  state: RunState,
+  { step, parent, children }: Node,
+  depth: number,
+  causes: ReadonlySet<StepState>,
+): StepRow {
   const { id } = step;
   const prefix = parent === null ? '' : `${parent.step.id}.`;
   const retryAt = (state.timers.get(retryTimer(id)) ?? state.timers.get(roundTimer(id)))?.at ?? null;
   const isFinished = ({ step: { status } }: Node): boolean => status !== 'pending' && status !== 'running';
   const iterations = step.definition.act.kind === 'each' ? step.items : null;
+  const parts = children.filter((child) => child.step.frame.join !== 'recover');
   const isEnded = ({ join, closed }: FrameState): boolean => join !== 'recover' && closed;
   return {
     kind: 'step',
     step,
     name: id.startsWith(prefix) ? id.slice(prefix.length) : id,
     depth,
-    sign: signOf(state, step, retryAt !== null),
-    children: iterations?.length ?? children.length,
-    childrenFinished: iterations === null ? children.filter(isFinished).length : step.children.filter(isEnded).length,
+    sign: isHandledFailure(state, step, causes) ? 'handled' : signOf(state, step, retryAt !== null),
+    children: iterations?.length ?? parts.length,
+    childrenFinished: iterations === null ? parts.filter(isFinished).length : step.children.filter(isEnded).length,
     retryAt,
   };
+}
+
+/** `causes`: of the end of the run. */
+function isHandledFailure(state: RunState, step: StepState, causes: ReadonlySet<StepState>): boolean {
+  const isFailure = step.status === 'failed' && refusalOf(state, step) === null;
+  return isFailure && !causes.has(step) && isHandled(state, step);
 }
 
 function signOf(state: RunState, step: StepState, isRetrying: boolean): StepSign {

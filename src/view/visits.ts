@@ -24,7 +24,6 @@ export interface VisitView {
 
 export type VisitKind = 'work' | 'validate' | 'evaluate' | 'rollback' | 'halt' | 'gate';
 
-/** Started visits. */
 export function visitsOf(steps: Iterable<StepState>): readonly VisitView[] {
   const visits: VisitView[] = [];
   for (const step of steps) {
@@ -72,7 +71,6 @@ export function visitKind({ act, executor }: Step): VisitKind | null {
   return own(KINDS, executor) ?? null;
 }
 
-/** By opcode. */
 const KINDS: Readonly<Record<string, VisitKind>> = {
   run_agent: 'work',
   run_validation: 'validate',

@@ -39,7 +39,7 @@ test('a step that waits for an agent shows the step of that agent', () => {
 test('a running step shows its start, agent and timeout', () => {
   const { state } = runKernel('a agent w1 timeout 1m');
   expect(because(state, 'a')).toEqual([
-    'It runs by the agent w1 since 2026-01-08T21:00:00.000Z.',
+    'It has been running since 2026-01-08T21:00:00.000Z, by the agent w1.',
     'It times out at 2026-01-08T21:01:00.000Z.',
   ]);
 });
@@ -47,7 +47,7 @@ test('a running step shows its start, agent and timeout', () => {
 test('a step with children shows how many are open', () => {
   const { state } = runKernel('a pass route done=expand:sub\nblock sub\nx\ny needs x');
   expect(because(state, 'a')).toEqual([
-    'It runs since 2026-01-08T21:00:00.000Z, and waits for 2 of 2 steps below it.',
+    'It has been running since 2026-01-08T21:00:00.000Z and waits for 2 of 2 steps below it.',
     'Running there: a.x.',
   ]);
 });
@@ -69,7 +69,7 @@ test('a running loop shows its round, and what it waits for in it', () => {
   const { state } = runKernel(program, ok('fix.1.work#1'));
   expect(because(state, 'fix')).toEqual([
     'It is in round 1 of 3.',
-    'It runs since 2026-01-08T21:00:00.000Z, and waits for 1 of 2 steps below it.',
+    'It has been running since 2026-01-08T21:00:00.000Z and waits for 1 of 2 steps below it.',
     'Running there: fix.1.until.',
   ]);
   const { state: waiting } = runKernel(program, ok('fix.1.work#1'), ok('fix.1.until#1'));

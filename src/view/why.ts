@@ -14,19 +14,18 @@ import {
   type StepStatus,
   timeoutTimer,
 } from '../kernel/state.ts';
+import { failedSteps, isHandled } from './cause.ts';
 import { isOpen, type ResolvedNeed, resolveNeeds } from './needed.ts';
 import { gateCommand, moment, openGates, refusalOf, runStatus, verdictText } from './status.ts';
 import { DELIVERY_TEXTS, isDelivered, roundsText } from './step.ts';
-import { lastLine } from './summary.ts';
+import { lastOutput } from './summary.ts';
 
 interface WhyView {
   readonly step: string;
   readonly status: StepStatus;
-  /** Sentences, most important first. */
   readonly because: readonly string[];
 }
 
-/** Null if the run has no such step. */
 export function whyView(state: RunState, stepId: string, interrupted = false): WhyView | null {
   const step = state.steps.get(stepId);
   if (step === undefined) return null;
@@ -47,6 +46,7 @@ function because(state: RunState, step: StepState, interrupted: boolean): readon
       return [
         `It finished at ${moment(step.finishedAt) ?? 'an unknown time'}${inAttempt(step)}.`,
         ...whoDecided(state, step),
+        ...whatItEnded(state, step),
       ];
     case 'failed':
       return whyFailed(state, step);
@@ -124,11 +124,11 @@ function whyRunning(state: RunState, step: StepState, interrupted: boolean): rea
     const children = step.children.filter(({ round }) => round === undefined || round === present);
     const below = children.flatMap(({ steps }) => steps);
     const open = below.filter(({ settlement }) => settlement === 'open');
-    reasons.push(`It runs ${since}, and waits for ${open.length} of ${below.length} steps below it.`);
+    reasons.push(`It has been running ${since} and waits for ${open.length} of ${below.length} steps below it.`);
     const moving = open.filter(({ status }) => status === 'running').slice(0, NAMED_MAX);
     if (moving.length > 0) reasons.push(`Running there: ${moving.map(({ id }) => id).join(', ')}.`);
   } else {
-    reasons.push(`It runs${step.agent === null ? '' : ` by the agent ${step.agent}`} ${since}.`);
+    reasons.push(`It has been running ${since}${step.agent === null ? '' : `, by the agent ${step.agent}`}.`);
   }
   if (step.stopping !== null) {
     reasons.push(`${step.stopping === 'timeout' ? 'It timed out and' : 'The run is ending, so it'} is being stopped.`);
@@ -146,6 +146,12 @@ function whoDecided(state: RunState, step: StepState): readonly string[] {
   return [`Its condition was false: the command exited with status ${plainText(step.outputs['exit_code'] ?? 1)}.`];
 }
 
+/** Said of a step that is done, and whose outcome led to the end of a failed run. */
+function whatItEnded(state: RunState, step: StepState): readonly string[] {
+  if (state.end !== 'failed' || failedSteps(state)[0] !== step) return [];
+  return [`Its outcome ended the run as failed${reasonOf(state)}.`];
+}
+
 /** A decision that nobody has acted on. */
 function whyDecided(state: RunState, step: StepState, interrupted: boolean): readonly string[] {
   const verdict = gateRequestOf(state, step, step.gate)?.verdict ?? null;
@@ -158,18 +164,19 @@ function whyFailed(state: RunState, step: StepState): readonly string[] {
   const reasons = [
     `It failed at ${moment(step.finishedAt) ?? 'an unknown time'}${inAttempt(step)}: ${sentence(failure?.message)}`,
   ];
-  reasons.push(...whoDecided(state, step));
+  if (failure?.kind !== 'gate-rejected') reasons.push(...whoDecided(state, step));
   if (failure?.kind === 'child-failed') {
     const child = rootBelow(step);
     if (child !== null) reasons.push(`It began with ${child.id}: ${sentence(child.failure?.message)}`);
   }
-  const said = lastLine(failure?.output ?? null);
+  const said = failure === null ? null : lastOutput(failure);
   if (said !== null) reasons.push(`Its last output was: ${said}`);
   if (settlement === 'open' && state.end !== null) reasons.push('The run ended before its recovery did.');
   else if (settlement === 'open') reasons.push('A recovery is running; dependent steps wait for it.');
   else if (settlement === 'met' && definition.onError.kind === 'recover') {
     reasons.push('Its recovery succeeded, so dependent steps run.');
   } else if (settlement === 'met') reasons.push('The workflow continues despite the failure.');
+  else if (isHandled(state, step)) reasons.push('A step above it handles the failure.');
   else if (step.recoveries > 0) reasons.push('Its recovery failed too.');
   return reasons;
 }

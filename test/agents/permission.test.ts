@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { type Live, until } from '../rig/rig.ts';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
-import { latch } from './rig/model-talk.ts';
+import { latch, type ModelRequest, shellCall } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
-import { asking } from './rig/scripts.ts';
+import { asking, onPrompts, report } from './rig/scripts.ts';
 import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 
 const ASK = ['--permissions', 'ask'];
@@ -122,6 +122,42 @@ describe.skipIf(!AGENTS_INSTALLED)('claude, headless', () => {
     expect((await stage.meow('approve', RUN, gate.id)).code).toBe(0);
     await stage.done(run);
     expect(stage.rig.exists('made')).toBe(true);
+  });
+
+  test('with --no-wait pauses the run, and continues after a person’s approval and a resume', async () => {
+    await using stage = await AgentRig.setup(asking());
+    stage.workflow(
+      spawnStep('start', 'claude', 'channel = "headless"'),
+      agentStep('make', 'claude', 'Make it.', 'needs = ["start"]'),
+      killStep('stop', 'claude', 'needs = ["make"]'),
+    );
+    expect((await stage.meow('run', 'w.meow.toml', '--id', RUN, '--no-wait', '--permissions', 'ask')).code).toBe(3);
+    expect(stage.rig.exists('made')).toBe(false);
+    expect((await stage.meow('approve', RUN)).code).toBe(0);
+    await stage.done(stage.resume());
+    expect(stage.rig.exists('made')).toBe(true);
+  });
+
+  test('asks before it runs a workflow, but not before it reports', async () => {
+    const scripts = {
+      'Make it.': (request: ModelRequest) => ({ call: [shellCall(request, 'meow run other.meow.toml')] }),
+    };
+    await using stage = await AgentRig.setup((request) =>
+      request.conversation.some(({ by }) => by === 'tool') ? report()(request) : onPrompts(scripts)(request),
+    );
+    stage.rig.write('other.meow.toml', '[[main.steps]]\nid = "a"\nexecutor = "shell"\ncommand = "touch made"\n');
+    stage.workflow(
+      spawnStep('start', 'claude', 'channel = "headless"'),
+      agentStep('make', 'claude', 'Make it.', 'needs = ["start"]'),
+      killStep('stop', 'claude', 'needs = ["make"]'),
+    );
+    const run = stage.run('--permissions', 'edits');
+    const gate = await stage.gate('make');
+    expect(gate.prompt).toContain('meow run other.meow.toml');
+    expect((await stage.meow('reject', RUN, gate.id)).code).toBe(0);
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(false);
+    expect(stage.decisions('gate-asked make')).toHaveLength(1);
   });
 
   test('does not do what a person rejects', async () => {

@@ -1,6 +1,7 @@
 // Agents that try to make git deceive the engine: to hide a change, to run a program in it, or to change what a rollback
 // restores. Each agent cleans up behind itself, so that only what the engine reads in the worktree can give it away.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -8,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Policy } from '../../src/ir/conductor.ts';
 import { picture } from '../contracts/git-rig.ts';
 import { answering, failureOf, successOf, WorkRig } from '../contracts/opcode-work-rig.ts';
+import { ConductorRig, gate, leadsTo, rollback, work } from '../fixtures/conductor/rig.ts';
 
 let rig: WorkRig;
 beforeEach(async () => {
@@ -268,6 +270,294 @@ describe('what belongs to the engine', () => {
     successOf(await rig.rollback('pre_run'));
     expect(files.map((file) => readFileSync(file, 'utf8'))).toEqual(before);
     expect(readdirSync(rig.at('home'))).toEqual(['.gitconfig']);
+  });
+});
+
+/** Shell variables of an agent: the repository, our files in it, the run's branch and its registration. */
+const PLACES = `git=$(git rev-parse --git-common-dir); own=$git/meow/$MEOW_WORKFLOW; refs=$git/refs/meow/$MEOW_WORKFLOW
+  branch=$git/refs/heads/meow/run-$MEOW_WORKFLOW; tree=$(git rev-parse --git-dir)`;
+
+describe('something planted where the engine writes or reads', () => {
+  const ways: readonly (readonly [string, string])[] = [
+    ['folders in the place of records', 'mkdir -p "$own/restores/rollback#1.json/x" "$own/snapshots/now.json/x"'],
+    ['a file in the place of folders', 'rm -rf "$own"; echo x > "$own"'],
+    [
+      'files in the place of folders of ours',
+      'for f in restores kept indexes git; do rm -rf "$own/$f"; echo > "$own/$f"; done',
+    ],
+    ['a link in the place of our folder', 'mkdir "$RIG/else"; rm -rf "$own"; ln -s "$RIG/else" "$own"'],
+    ['folders in the place of private indexes', 'mkdir -p "$own/snapshot.index/x" "$own/diff.index.lock/x"'],
+    [
+      'folders in the place of refs',
+      'mkdir -p "$refs/undone-1/x" "$refs/now.lock/x"; rm "$refs/now"; mkdir -p "$refs/now/x"',
+    ],
+    [
+      'locks in the place of refs',
+      'mkdir -p "$refs/undone-1"; echo > "$refs/undone-1.lock"; echo > "$refs/undone-1/x.lock"; echo > "$refs/now.lock"',
+    ],
+    ['a file in the place of all refs', 'rm -r "$refs"; echo > "$refs"'],
+    [
+      'names of undone states',
+      'echo "{}" > "$own/snapshots/undone-99999999999999999999999.json"; git update-ref "refs/meow/$MEOW_WORKFLOW/undone-1" HEAD',
+    ],
+    [
+      'a restore with names that are not names',
+      `mkdir -p "$own/restores"; echo '{"undone":["../x"],"movedAside":[1]}' > "$own/restores/rollback#1.json"`,
+    ],
+    ['folders in the place of locks', 'mkdir -p "$branch.lock/x" "$tree/index.lock/x" "$tree/HEAD.lock/x"'],
+    ['a folder in the place of the index', 'rm -f "$tree/index"; mkdir -p "$tree/index/x" "$tree/index.meow/x"'],
+    [
+      'a branch below the branch',
+      'git checkout --quiet --detach; git branch -D --quiet "meow/run-$MEOW_WORKFLOW"; git branch "meow/run-$MEOW_WORKFLOW/x"; git pack-refs --all',
+    ],
+    [
+      'a pipe in the place of a branch',
+      'git checkout --quiet --detach; rm "$branch"; mkfifo "$branch"; mkdir -p "$git/logs/refs/heads/meow"; rm -f "$git/logs/refs/heads/meow/"*; mkfifo "$git/logs/refs/heads/meow/run-$MEOW_WORKFLOW"',
+    ],
+    [
+      'pipes in the place of records',
+      'for f in "$own"/snapshots/*; do rm "$f"; mkfifo "$f"; done; mkdir -p "$own/restores"; mkfifo "$own/restores/rollback#1.json"',
+    ],
+    ['pipes in the place of indexes', 'for f in "$own"/indexes/*; do rm "$f"; mkfifo "$f"; done'],
+    [
+      'pipes in the private git folder',
+      'mkdir -p "$own/git/info"; mkfifo "$own/git/commondir" "$own/git/info/attributes"; rm "$own/git/config"; mkfifo "$own/git/config"',
+    ],
+    [
+      'a rebase with a pipe in it',
+      'mkdir "$tree/rebase-merge"; mkfifo "$tree/rebase-merge/done"; ln -s /etc/passwd "$tree/rebase-merge/onto"',
+    ],
+  ];
+  test.each(ways)('%s neither changes a verdict nor stops a rollback', async (_what, script) => {
+    await works('echo first > first.txt');
+    const before = picture(rig.worktree);
+    expect(await violations(`echo evil > a.txt; ${PLACES}; ${script}`, ONLY_DIR)).toContain('a.txt');
+    expect(rig.artifact('implement#2', 'workspace.patch')).toContain('+evil');
+    successOf(await rig.rollback('pre_step'));
+    expect(picture(rig.worktree)).toEqual(before);
+    expect(existsSync(rig.at('else')) ? readdirSync(rig.at('else')) : []).toEqual([]);
+  });
+
+  const tampering: readonly (readonly [string, string, string])[] = [
+    [
+      'another repository and another worktree',
+      'echo ../../../elsewhere > "$tree/commondir"; echo /nowhere/.git > "$tree/gitdir"',
+      '/commondir',
+    ],
+    ['no registration of the worktree', 'rm -r "$tree"', '.git/worktrees/'],
+    [
+      'pipes in the registration',
+      'rm "$tree/commondir" "$tree/HEAD"; mkfifo "$tree/commondir" "$tree/HEAD"',
+      '/commondir',
+    ],
+    ['pipes in its log', 'rm -rf "$tree/logs"; mkdir "$tree/logs"; mkfifo "$tree/logs/HEAD"', '/logs/HEAD'],
+    ['a pipe in the place of packed refs', 'rm -f "$git/packed-refs"; mkfifo "$git/packed-refs"', '.git/packed-refs'],
+    ['a pipe in the place of the configuration', 'rm "$git/config"; mkfifo "$git/config"', '.git/config'],
+    [
+      'a pipe in the place of attributes',
+      'mkdir -p "$git/info"; mkfifo "$git/info/attributes"',
+      '.git/info/attributes',
+    ],
+  ];
+  test.each(tampering)('%s is a violation, and does not stop a rollback', async (_what, script, name) => {
+    await works('echo first > first.txt');
+    const before = picture(rig.worktree);
+    const found = await violations(`echo evil > a.txt; ${PLACES}; ${script}`, ONLY_DIR);
+    expect(found).toEqual(expect.arrayContaining(['a.txt', expect.stringContaining(name)]));
+    successOf(await rig.rollback('pre_step'));
+    expect(picture(rig.worktree)).toEqual(before);
+    expect(rig.git('rev-parse', '--abbrev-ref', 'HEAD').trim()).toBe(`meow/run-${rig.runId}`);
+  });
+
+  test('no objects of the snapshot is a violation as well', async () => {
+    await works('echo first > first.txt');
+    const found = await violations(
+      'rm -rf "$(git rev-parse --git-common-dir)"/objects/??; echo evil > a.txt',
+      ONLY_DIR,
+    );
+    expect(found).toContainEqual(expect.stringContaining('.git/objects'));
+  });
+
+  test('attributes in the private git folder do not make patches unreadable', async () => {
+    await works(
+      `${PLACES}; mkdir -p "$own/git/info"; echo '* binary' > "$own/git/info/attributes"; echo more >> a.txt`,
+    );
+    expect(rig.artifact('implement#1', 'workspace.patch')).toContain('+more');
+  });
+
+  test('a split index with a filter does not run a program', async () => {
+    const filter = `git config filter.x.clean 'touch "$RIG/ran"; cat'; echo '* filter=x' > "$(git rev-parse --git-common-dir)/info/attributes"`;
+    await works(
+      `git update-index --split-index; echo x > a.txt; git add a.txt; ${filter}; touch a.txt dir/c.txt run.sh`,
+    );
+    expect(existsSync(rig.at('ran'))).toBe(false);
+  });
+});
+
+describe('what people are shown about the work', () => {
+  const ASK = { gate_approved: 'STOP', gate_rejected: 'undo' };
+  const FLOW = { work: work('ask'), ask: gate(ASK), undo: rollback('pre_run', 'STOP') };
+
+  /** A run that waits at its gate after this script of its agent. */
+  async function atGate(script: string): Promise<ConductorRig> {
+    const made = await ConductorRig.setup({ 'a.txt': 'a\n', 'b.txt': 'b\n' });
+    made.agents({ work: script });
+    made.workflow(FLOW);
+    await made.run('--no-wait');
+    return made;
+  }
+
+  /** Output of all commands that show the work. */
+  async function shown(made: ConductorRig): Promise<readonly string[]> {
+    const commands = [['status', 'r'], ['gates'], ['status', 'r', '--json']];
+    const results: string[] = [];
+    for (const command of commands) results.push((await made.rig.meow(...command)).stdout);
+    return results;
+  }
+
+  test.each([
+    [
+      'a clean filter',
+      'git config --global filter.fmt.clean "$AGENT_FOLDER/evil"; echo "* filter=fmt" > .gitattributes',
+    ],
+    ['a file system monitor', 'git config --global core.fsmonitor "$AGENT_FOLDER/evil"'],
+    [
+      'a diff driver',
+      'git config --global diff.external "$AGENT_FOLDER/evil"; git config --global diff.x.textconv "$AGENT_FOLDER/evil"',
+    ],
+    [
+      'hooks',
+      'mkdir "$AGENT_FOLDER/h"; cp "$AGENT_FOLDER/evil" "$AGENT_FOLDER/h/post-index-change"; git config --global core.hooksPath "$AGENT_FOLDER/h"',
+    ],
+  ])('does not run %s of an agent, which would approve its gate', async (_what, script) => {
+    const evil = `#!/bin/sh\ntouch "$AGENT_FOLDER/ran"\nmeow approve r ask --as ada\ncat\n`;
+    const write = `printf '%s' '${evil}' > "$AGENT_FOLDER/evil"; sed -i "s|\\$AGENT_FOLDER|$AGENT_FOLDER|" "$AGENT_FOLDER/evil"; chmod +x "$AGENT_FOLDER/evil"`;
+    await using made = await atGate(`${write}; ${script}; echo b >> a.txt; touch b.txt`);
+    expect(made.rig.exists('.agent/evil')).toBe(true);
+    for (const text of await shown(made)) expect(text).toMatch(/uncommitted/);
+    await made.rig.meow('gc', 'r');
+    expect(made.rig.exists('.agent/ran')).toBe(false);
+    expect(await made.rig.status('r')).toMatchObject({ gates: [{ id: 'ask' }] });
+  });
+
+  test('a filter that git must run for the user cannot approve a gate either', async () => {
+    await using made = await atGate(`
+      git config --global filter.fmt.smudge 'meow approve r ask --as ada > "$HOME/said" 2>&1; cat'
+      git config --global core.attributesFile "$HOME/attributes"; echo '* filter=fmt' > "$HOME/attributes"`);
+    const { rig } = made;
+    expect((await rig.shell('meow run w.yaml --id s --no-wait')).code).toBe(3);
+    expect(readFileSync(join(rig.home, 'said'), 'utf8')).toContain('cannot decide gates');
+    expect(await rig.status('r')).toMatchObject({ gates: [{ id: 'ask' }] });
+  });
+
+  test('contains files that git assumes unchanged, and new ones, and its command shows them', async () => {
+    await using made = await atGate(
+      'git update-index --assume-unchanged a.txt; git update-index --skip-worktree b.txt; echo evil >> a.txt; rm b.txt; echo new > n.txt',
+    );
+    for (const text of await shown(made)) {
+      expect(text).toContain('3 files changed, 2 insertions(+), 1 deletion(-)');
+    }
+    const [status = ''] = await shown(made);
+    expect(status).toContain('3 uncommitted files');
+    const [, show = ''] = /show: (git .*)/.exec(status) ?? [];
+    const patch = execFileSync('/bin/sh', ['-c', show], { cwd: made.rig.folder, encoding: 'utf8' });
+    expect(patch).toMatch(/\+evil[\s\S]*-b[\s\S]*\+new/);
+  });
+
+  test('follows from the journal: edited files of ours do not make gc remove another folder', async () => {
+    await using made = await ConductorRig.setup({ 'a.txt': 'a\n' });
+    const { rig } = made;
+    const other = rig.path('other');
+    await rig.shell(`git worktree add --quiet -b mine ${other} && echo mine > ${other}/mine.txt`);
+    made.agents({
+      work: `git=$(git rev-parse --git-common-dir); tree=$(git rev-parse --git-dir)
+        sed -i 's|"path":"[^"]*"|"path":"${other}"|' "$git/meow/r/run.json"
+        echo '{"run":"elsewhere"}' > "$tree/meow-lease.json"; echo b >> a.txt`,
+    });
+    made.workflow({ work: work('STOP', { routes: leadsTo('STOP', 'STOP') }) });
+    await made.run();
+    expect(rig.read('.git/meow/r/run.json')).toContain(other);
+    expect((await rig.meow('status', 'r')).stdout).toContain('branch meow/run-r in .meow/worktrees/r: 1 uncommitted');
+    expect((await rig.meow('gc', 'r', '--force')).stdout).toBe('r: removed\n');
+    expect(rig.read('other/mine.txt')).toBe('mine\n');
+    expect(rig.exists('.meow/worktrees/r')).toBe(false);
+  });
+
+  test.each([
+    ['a link', 'mv .meow/worktrees/r moved && ln -s ../../victim .meow/worktrees/r'],
+    ['another folder', 'rm -r .meow/worktrees/r && cp -r victim .meow/worktrees/r'],
+    [
+      'a worktree of somebody else',
+      'rm -r .meow/worktrees/r && git worktree add --quiet -b mine w2 && cp -r w2 .meow/worktrees/r',
+    ],
+    ['a link above', 'mv .git/meow m && mkdir -p victim/r && echo kept > victim/r/kept && ln -s ../victim .git/meow'],
+  ])('gc removes nothing through %s', async (_what, script) => {
+    await using made = await ConductorRig.setup({ 'a.txt': 'a\n', 'victim/kept': 'kept\n' });
+    const { rig } = made;
+    made.agents({ work: 'echo b >> a.txt' });
+    made.workflow({ work: work('STOP') });
+    await made.run();
+    expect((await rig.shell(script)).code).toBe(0);
+    const before = picture(rig.path('victim'));
+    const { stdout, stderr } = await rig.meow('gc', 'r', '--force');
+    expect(`${stdout}${stderr}`).toMatch(/is not registered as a worktree|is a link/);
+    expect(picture(rig.path('victim'))).toEqual(before);
+    if (!script.includes('.git/meow')) expect(existsSync(rig.path('.meow/worktrees/r'))).toBe(true);
+  });
+
+  test.each([
+    ['are gone', 'rm -rf .git/meow'],
+    ['are empty', 'find .git/meow .git/worktrees/r/meow-lease.json -type f -exec truncate -s 0 {} +'],
+    [
+      'name another place',
+      `sed -i 's|"path":"[^"]*"|"path":"/nowhere"|' .git/meow/r/run.json; echo '{"run":"x"}' > .git/worktrees/r/meow-lease.json`,
+    ],
+    [
+      'and the registration are spoilt',
+      'rm -rf .git/meow; echo ../../../elsewhere > .git/worktrees/r/commondir; echo /nowhere/.git > .git/worktrees/r/gitdir',
+    ],
+  ])('a rejected gate is rolled back after a resume, also if the files of the engine %s', async (_what, script) => {
+    await using made = await atGate('echo b >> a.txt; echo new > n.txt');
+    const { rig } = made;
+    expect((await rig.shell(script)).code).toBe(0);
+    await rig.meow('reject', 'r', 'ask', '--as', 'ada', '--reason', 'no');
+    await rig.meow('resume', 'r');
+    expect(await made.outcomes()).toEqual([
+      'work#1 completed',
+      'ask#1 gate_rejected',
+      'undo#1 completed',
+      expect.anything(),
+    ]);
+    expect(rig.read('.meow/worktrees/r/a.txt')).toBe('a\n');
+    expect(rig.exists('.meow/worktrees/r/n.txt')).toBe(false);
+  });
+
+  test('planted folders in the steps of the run do not change a verdict or stop a rollback', async () => {
+    const config = '[policy.keep]\nforbidden_paths = ["a.txt"]\n';
+    await using made = await ConductorRig.setup({ 'a.txt': 'a\n' }, config);
+    made.agents({
+      work: `S=${made.rig.path('.meow/workflows/r/steps')}
+        mkdir -p "$S/work#1.inspect.1.workspace.patch/x" "$S/undo#1.before.patch/x" "$S/undo#1.after.patch/x" "$S/work#1.inspect.replaced-git/x" "$S/work#1.inspect.tampered/x"
+        rm .git; mkdir -p .git/x; echo evil > a.txt`,
+    });
+    const routes = { ...leadsTo('STOP'), killed_policy: 'undo' };
+    made.workflow({ work: work('STOP', { policy: 'keep', routes }), undo: rollback('pre_run', 'STOP') });
+    await made.run();
+    expect((await made.outcomes()).slice(0, 2)).toEqual(['work#1 killed_policy', 'undo#1 completed']);
+    expect(made.rig.read('.meow/run/r/artifacts/undo/1/before.patch')).toContain('+evil');
+    expect(made.rig.read('.meow/worktrees/r/a.txt')).toBe('a\n');
+  });
+
+  test('pipes in the repository do not stop the commands for ever', async () => {
+    await using made = await atGate('echo b >> a.txt');
+    const { rig } = made;
+    await rig.shell(
+      'rm -f .git/packed-refs; mkfifo .git/packed-refs; for f in .git/meow/r/snapshots/*; do rm "$f"; mkfifo "$f"; done',
+    );
+    expect(await rig.meow('status', 'r')).toMatchObject({ code: 0 });
+    const { stderr } = await rig.meow('gc', 'r', '--force');
+    expect(stderr).toContain('find .git -type p');
+    rmSync(rig.path('.git/packed-refs'));
   });
 });
 

@@ -44,7 +44,7 @@ describe('a run without a free file descriptor waits, and goes on when there are
     const command = `while :; do printf 'fox> '; read -r line || exit 0; case $line in *'meow done'*) meow done;; esac; done`;
     rig.write(
       '.meow/adapters/fox/adapter.toml',
-      `[adapter]\nname = "fox"\n[spawn]\ncommand = "stty -echo; sh ./fox"\n[ready]\npatterns = ['^fox>']\n`,
+      `[adapter]\nname = "fox"\n[spawn]\ncommand = "sh ./fox"\n[ready]\npatterns = ['^fox>']\n`,
     );
     rig.write('fox', command);
     rig.write('w.meow.toml', AGENT_STEPS);
@@ -64,6 +64,45 @@ describe('a run without a free file descriptor waits, and goes on when there are
     made.agents({ work: 'echo ok > done.txt; echo done' });
     made.workflow({ work: work('end'), end: { opcode: 'STOP', verdict: 'success' } });
     await outlasts(rig, runShort(rig, `git .*${command}`, 'w.yaml'));
+  });
+});
+
+describe('with a limit on open files that is too low', () => {
+  const limited = (rig: Rig, files: number): Live =>
+    new Live(
+      '/bin/sh',
+      ['-c', `ulimit -n ${files}; exec "$0" "$@"`, MEOW, 'run', 'w.meow.toml', '--id', 'r'],
+      rig.folder,
+      rig.environment,
+    );
+  const WAITS =
+    'meow: waiting for file descriptors: this process has too many open files (EMFILE); raise the limit: ulimit -n\n';
+
+  test('a run that cannot be locked says so, and is refused after a while', async () => {
+    await using rig = await Rig.setup();
+    rig.write('w.meow.toml', `[main]\n${shellStep('a', 'echo a >> ran')}`);
+    const { code, stderr } = await limited(rig, 22).ended;
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `${WAITS}meow: cannot create the run r: this process has too many open files (EMFILE: flock)\n  raise the limit: ulimit -n\n`,
+    });
+    expect(rig.exists('ran')).toBe(false);
+    expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);
+  });
+
+  // With the fewest, Node starts at all; with more, the run is locked, and its command waits.
+  test.for([22, 24, 26])('of %s, a run that waits says so, and SIGTERM ends it', async (files) => {
+    await using rig = await Rig.setup();
+    rig.write('w.meow.toml', `[main]\n${shellStep('a', 'echo a >> ran')}`);
+    const run = limited(rig, files);
+    await run.line(/waiting for file descriptors/);
+    run.kill('SIGTERM');
+    const { code, stderr } = await run.ended;
+    expect(code).toBe(143);
+    expect(stderr).not.toContain('bug in meow');
+    expect(stderr.split(WAITS)).toHaveLength(2);
+    expect(rig.exists('ran')).toBe(false);
+    expect(await rig.left()).toEqual([]);
   });
 });
 

@@ -149,7 +149,7 @@ describe('an agent that lives on', () => {
     rig.write('.meow/adapters/fox/adapter.toml', `[adapter]\nname = "fox"\n${CHANNELS[channel]}`);
     rig.write('orders', ORDERS);
     const loop = `while :; do printf 'fox> '; IFS= read -r line || sleep 0.1; case $line in *'meow done'*) . ./orders ;; esac; done\n`;
-    rig.write('fox', `stty -echo\n${WORKER}${loop}`);
+    rig.write('fox', `${WORKER}${loop}`);
     rig.write('turn', `${WORKER}. ./orders\n`);
     rig.write('speaks', `${WORKER}${process.execPath} ${ACP}\n`);
     rig.write('w.meow.toml', `${SPAWN}${WORK}${END}`);

@@ -141,10 +141,10 @@ describe('the acceptance of a prompt', () => {
 });
 
 describe('an agent that has reached a limit', () => {
-  test('fails its prompt, and can be prompted again', async () => {
+  test('parks its step until a resume if the reset is unknown, and can be prompted again', async () => {
     const outcome = await rig.start(rig.prompting('worker', 'limit', { id: 'task#1' }));
     const message = 'agent worker has reached a usage limit: resets at 5pm';
-    expect(outcome).toMatchObject({ failure: { kind: 'limit-reached', message, retryAt: null } });
+    expect(outcome).toMatchObject({ failure: { kind: 'limit-reached', message, retryAt: null, parks: true } });
     void rig.start(rig.prompting('worker', 'go', { id: 'next#1' }));
     await rig.called('next|done');
   });

@@ -1,9 +1,9 @@
-// The simulator's processes fulfil the same contract as the driver of real commands, so proofs with them apply to it.
+// Simulated processes fulfil the same contract as the driver of real commands, so proofs with them apply to it.
 
 import type { Driver } from '../../src/engine/ports.ts';
-import { type Effect, success } from '../../src/ir/effect.ts';
-import { failure } from '../../src/ir/failure.ts';
-import { Processes } from '../simulation/processes.ts';
+import { type Effect, type Outcome, success } from '../../src/ir/effect.ts';
+import { type FailureKind, failure } from '../../src/ir/failure.ts';
+import { Processes, type SimulatedProcess } from '../../src/testing/processes.ts';
 import { driverContract, type DriverRig } from './driver.ts';
 
 driverContract('the simulated driver', async () => new SimulatedRig());
@@ -11,18 +11,15 @@ driverContract('the simulated driver', async () => new SimulatedRig());
 class SimulatedRig implements DriverRig {
   readonly #begun = new Map<string, number>();
   readonly #processes = new Processes({
-    after: (_ms, call) => void setImmediate(call),
-    chance: () => 0,
-    twice: 0,
-    absent: () => false,
-    begins: ({ id }) => this.#begun.set(id, (this.#begun.get(id) ?? 0) + 1),
-    ends: (effect) => this.#ends(effect),
+    begin: (process) => this.#begin(process),
+    stop: (process) => void setImmediate(() => process.finish(failing('stopped'))),
+    conclude: (process) => process.finish(success()),
   });
   driver: Driver = this.#processes.driver();
   #count = 0;
 
   nextLife(): void {
-    this.#processes.die();
+    this.#processes.detachAll();
     this.driver = this.#processes.driver();
   }
 
@@ -45,11 +42,11 @@ class SimulatedRig implements DriverRig {
   async begun(): Promise<void> {}
 
   async release({ id }: Effect): Promise<void> {
-    this.#processes.finish(id, success());
+    this.#processes.get(id)?.finish(success());
   }
 
   async lose({ id }: Effect): Promise<void> {
-    this.#processes.lose(id);
+    this.#processes.get(id)?.lose();
   }
 
   timesBegun({ id }: Effect): number {
@@ -58,9 +55,15 @@ class SimulatedRig implements DriverRig {
 
   async close(): Promise<void> {}
 
-  #ends({ step }: Effect) {
-    if (step.startsWith('holds')) return null;
-    const fails = step.startsWith('fails');
-    return () => (fails ? ({ kind: 'failure', failure: failure('exit-nonzero', 'failed') } as const) : success());
+  #begin(process: SimulatedProcess): void {
+    const { id, step } = process.effect;
+    this.#begun.set(id, (this.#begun.get(id) ?? 0) + 1);
+    if (step.startsWith('holds')) return;
+    const outcome = step.startsWith('fails') ? failing('exit-nonzero') : success();
+    setImmediate(() => process.finish(outcome));
   }
+}
+
+function failing(kind: FailureKind): Outcome {
+  return { kind: 'failure', failure: failure(kind, 'failed') };
 }

@@ -52,24 +52,39 @@ test('a reader never finds a partial text', async () => {
   await writes;
 });
 
-test('a temporary file that a crash left is overwritten', async () => {
-  await writeFile(`${path}.tmp`, 'x'.repeat(1_000), { mode: 0o644 });
+test('a temporary file that a crash left is removed', async () => {
+  await writeFile(join(folder, '.wf-1.yaml.0123456789ab.tmp'), 'x'.repeat(1_000), { mode: 0o644 });
+  await writeFile(join(folder, '.wf-1.yaml.notes.tmp'), 'of somebody');
   await stateFile(path).write('short\n');
   expect(await readFile(path, 'utf8')).toBe('short\n');
   expect((await stat(path)).mode & 0o777).toBe(0o600);
-  expect(await readdir(folder)).toEqual(['wf-1.yaml']);
+  expect(await readdir(folder)).toEqual(['.wf-1.yaml.notes.tmp', 'wf-1.yaml']);
+});
+
+test('unfinished texts are in the folder for them', async () => {
+  await mkdir(join(folder, 'own'));
+  const file = stateFile(path, join(folder, 'own'));
+  await writeFile(join(folder, 'own', '.wf-1.yaml.0123456789ab.tmp'), '');
+  await file.write('one\n');
+  expect(await readFile(path, 'utf8')).toBe('one\n');
+  expect(await readdir(join(folder, 'own'))).toEqual([]);
 });
 
 test('a failed write is reported, and the next one tries again', async () => {
   const file = stateFile(path);
-  await mkdir(`${path}.tmp`);
+  await rm(folder, { recursive: true });
   const refusal = await refusalOf(file.write('one\n'));
-  expect(refusal.message).toBe(`cannot write the state file: a folder is in the place of a file (EISDIR: ${path}.tmp)`);
-  await rm(`${path}.tmp`, { recursive: true });
+  expect(refusal.message).toMatch(/^cannot write the state file: a folder on the path is missing \(ENOENT: /);
+  await mkdir(folder);
   await file.write('two\n');
   expect(await readFile(path, 'utf8')).toBe('two\n');
-  await rm(path);
+});
+
+test('a folder in its place is moved aside (guard/3)', async () => {
   await mkdir(path);
-  await refusalOf(file.write('three\n'));
-  expect(await readdir(folder)).toEqual(['wf-1.yaml']);
+  await writeFile(join(path, 'work'), 'of somebody');
+  await stateFile(path).write('one\n');
+  expect(await readFile(path, 'utf8')).toBe('one\n');
+  const [aside = ''] = (await readdir(folder)).filter((name) => name.startsWith('wf-1.yaml.aside-'));
+  expect(await readFile(join(folder, aside, 'work'), 'utf8')).toBe('of somebody');
 });

@@ -4,6 +4,8 @@
 // The same for one that is only slow: it discards its first input, shows it late, or is stopped, on a machine with four
 // times more load than cores.
 //
+// And for one whose screen changes by itself (test/fixtures/terminal/restless.mjs), with no pattern but its prompt.
+//
 // MEOW_DELIVERIES=1000 makes more of them, MEOW_SEED=7 others.
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -167,6 +169,56 @@ async function deliverSlowly(
   }
   return tried;
 }
+
+/** `receives`: it does, whatever time passes before the delivery. Otherwise its record tells. */
+type Restless = readonly [flags: string, receives: boolean];
+
+const RESTLESS: readonly Restless[] = [
+  ['--discards 2000 --banner 3000', false],
+  ['--discards 3000 --clock 500', false],
+  ['--discards 4000 --notices 800', false],
+  ['--discards 4500 --banner 3000', false],
+  ['--plain --discards 2000 --banner 3000', false],
+  ['--plain --drops', false],
+  ['--plain --drops --clock 300', false],
+  ['--drops --notices 700', false],
+  ['--mute --banner 3000', false],
+  ['--clock 300', true],
+  ['--banner 700', true],
+  ['--notices 600 --clock 500', true],
+  ['--plain --clock 300', true],
+];
+const RESTLESS_LIMIT_MS = 9_000;
+
+describe.each([
+  ['a pattern for its prompt', { patterns: ['^fox>'], deadlineMs: 60_000 }],
+  ['no pattern', null],
+])('a program whose screen changes by itself, with %s', (_, ready) => {
+  test('counts as having its prompt only if it received it', { timeout: TIME_MS }, () =>
+    onRig(async (rig) => {
+      const lanes = RESTLESS.map(async ([flags, receives]) => {
+        const name = flags.replaceAll(/[^a-z0-9]+/g, '-').slice(1);
+        const command = `exec node '${join(FIXTURES, 'restless.mjs')}' "$WORK/$MEOW_AGENT.record" ${flags}`;
+        const terminal = { command, ready, startupMs: 300, injection: { clearKeys: ['C-u'] } };
+        const agent = rig.begin(rig.host({ terminal }), name);
+        expect(await agent.ready(60_000, rig.notes.note)).toEqual({ kind: 'ready' });
+        const text = `${name}: do it once.\nWhen it is done, say so.`;
+        // Without bracketed paste, each line is a prompt.
+        const sent = flags.includes('--plain') ? text.split('\n') : [text];
+        const handover = await rig.hand(agent, `${name}#1`, text, RESTLESS_LIMIT_MS);
+        return { flags, receives, handover, texts: recordOf(rig, name).map((each) => each.text), sent };
+      });
+      for (const { flags, receives, handover, texts, sent } of await Promise.all(lanes)) {
+        const received = receives || texts.length > 0;
+        expect({ flags, handover, texts }).toEqual({
+          flags,
+          handover: received ? TAKEN : { kind: 'not-taken', delivery: 'draft-stuck', reason: expect.anything() },
+          texts: received ? sent : [],
+        });
+      }
+    }, TIME_MS - 5_000),
+  );
+});
 
 describe('a slow program', () => {
   let loops: readonly ChildProcess[] = [];

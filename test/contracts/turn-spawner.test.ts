@@ -1,8 +1,8 @@
 // The process that starts the programs of turns in quick succession.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -105,19 +105,22 @@ describe('a turn that the spawner starts', () => {
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('is refused if its prompt cannot be written', async () => {
+  test.for(['prompt', 'stdout', 'stderr', 'status'])('makes room for its file %s (guard/3)', async (name) => {
     const effect = rig.effect('succeeds');
-    mkdirSync(rig.turnFile(effect, 'prompt'), { recursive: true });
-    expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
-    expect(await rig.start(rig.effect('succeeds'))).toMatchObject({ kind: 'success' });
+    mkdirSync(rig.turnFile(effect, name), { recursive: true });
+    writeFileSync(join(rig.turnFile(effect, name), 'work'), 'of somebody');
+    expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
+    expect(rig.timesBegun(effect)).toBe(1);
+    const folder = dirname(rig.turnFile(effect, name));
+    const [aside = ''] = readdirSync(folder).filter((each) => each.includes(`${name}.aside-`));
+    expect(readFileSync(join(folder, aside, 'work'), 'utf8')).toBe('of somebody');
   });
 
-  test('does not start if its session cannot be recorded', async () => {
+  test('makes room for the record of its session (guard/3)', async () => {
     const effect = rig.effect('succeeds');
     mkdirSync(join(rig.runFolder, 'sessions.jsonl'), { recursive: true });
-    expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
-    expect(rig.timesBegun(effect)).toBe(0);
-    expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);
+    expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
+    expect(readFileSync(join(rig.runFolder, 'sessions.jsonl'), 'utf8')).toContain('"id"');
   });
 
   test('may be one of many in a row, each with its own prompt and session', async () => {

@@ -5,7 +5,6 @@ import { isAlive, MEOW, type Result, Rig, until } from '../rig/rig.ts';
 
 /** In a terminal: runs the script `orders` in its working directory for each prompt. */
 const FOX = `#!/bin/sh
-stty -echo
 echo "fox $*"
 while :; do
   printf 'fox> '

@@ -83,3 +83,33 @@ test('prompts of a repository workflow count, and files that name its validators
   rig.write('prompts/do.it.v1.md', `${prompt}Well.\n`);
   expect((await rig.meow('resume', 'r', '--no-wait')).stderr).toContain('meow: prompts/do.it.v1.md has changed');
 });
+
+test('a changed script takes effect, and a line of its own says so', async () => {
+  await using rig = await Rig.setup();
+  rig.write('flow/START.md', '<goto>WORK.sh</goto>');
+  rig.write('flow/WORK.sh', `test -e fixed && echo '<result>old</result>'`);
+  rig.write('flow.sim.toml', '[[on]]\ndo = [{ say = "<goto>WORK.sh</goto>" }]\n');
+  expect((await rig.meow('run', 'flow', '--adapter', 'sim', '--id', 'r')).code).toBe(1);
+  rig.write('flow/WORK.sh', `echo '<result>new</result>'`);
+  rig.write('flow/START.md', '<goto>OTHER.sh</goto>');
+  const { stderr, stdout } = await rig.meow('resume', 'r');
+  expect(stderr).toBe(
+    `meow: flow/START.md has changed since the run began; ${GOES_ON}` +
+      'meow: flow/WORK.sh has changed since the run began; scripts are read when they run, so the new text takes effect\n',
+  );
+  expect(stdout).toMatch(/^result: new$/m);
+});
+
+test('a changed script of simulated agents is named, and the run goes on with the one it began with', async () => {
+  await using rig = await Rig.setup();
+  rig.write('flow/START.md', '<goto>NEXT.md</goto>');
+  rig.write('flow/NEXT.md', '<ask next="END.md">Go on?</ask>');
+  rig.write('flow/END.md', '<result>over</result>');
+  const script = (says: string): string => `[[on]]\ndo = [{ say = ${JSON.stringify(says)} }]\n`;
+  rig.write('flow.sim.toml', script('<ask next="END.md">Go on?</ask>'));
+  expect((await rig.meow('run', 'flow', '--adapter', 'sim', '--id', 'r', '--no-wait')).code).toBe(3);
+  rig.write('flow.sim.toml', script('<result>other</result>'));
+  expect((await rig.meow('resume', 'r', '--no-wait')).stderr).toBe(
+    `meow: flow.sim.toml has changed since the run began; ${GOES_ON}`,
+  );
+});

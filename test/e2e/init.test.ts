@@ -11,8 +11,10 @@ test('init creates an example that is valid and runs, and overwrites nothing', a
   expect(stdout).toBe(`wrote .meow/config.toml
 wrote .meow/.gitignore
 wrote .meow/templates/hello.meow.toml
+wrote .meow/templates/hello.test.toml
 
 Run the example:    meow run hello
+Run its tests:      meow test .meow/templates
 Read and change it: .meow/templates/hello.meow.toml
 `);
   expect(code).toBe(0);
@@ -34,7 +36,7 @@ test('init keeps only the files of runs out of git', async () => {
   rig.write('.meow/workflows/mine.meow.toml', '');
   rig.write('.meow/worktrees/w/file', '');
   expect((await rig.shell('git status --porcelain -uall')).stdout).toBe(
-    ['.gitignore', 'config.toml', 'templates/hello.meow.toml', 'workflows/mine.meow.toml']
+    ['.gitignore', 'config.toml', 'templates/hello.meow.toml', 'templates/hello.test.toml', 'workflows/mine.meow.toml']
       .map((file) => `?? .meow/${file}\n`)
       .join(''),
   );

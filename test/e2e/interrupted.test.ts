@@ -8,6 +8,17 @@ import { Terminal } from '../rig/terminal.ts';
 
 const GATED = `[main]\n${shellStep('gate', 'meow await-approval review')}${shellStep('after', 'true', 'needs = ["gate"]')}`;
 
+const PAUSED = `workflow_id: w
+version: 1
+description: a test
+entry_step: ask
+steps:
+  - id: ask
+    opcode: GATE
+    gate: requires_approval
+    routes: { gate_approved: STOP, gate_rejected: STOP }
+`;
+
 /** Kills the engine of the run `r` after a decision. */
 async function interrupted(workflow: string, decision: string): Promise<Rig> {
   const rig = await Rig.setup();
@@ -108,6 +119,48 @@ test('a command that ended without an engine has the time of its real end', asyn
     .attempts;
   expect(attempt).toMatchObject({ finished_at: step.finished_at, duration_ms: ended - Date.parse(step.started_at) });
   expect(rig.decisions('r')).toContain('effect-ended hold');
+});
+
+test('meow stop of a crashed run keeps the real end of a command, and leaves out the time without an engine', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'r');
+  await rig.appears('hold.began');
+  run.kill('SIGKILL');
+  await run.ended;
+  rig.write('hold.go', '');
+  const record = rig.files('.meow/workflows/r/steps').find((file) => file.endsWith('status')) ?? '';
+  await until(() => rig.read(record).includes('exit 0'), 'the command to end');
+  const ended = Math.round(statSync(rig.path(record)).mtimeMs);
+  await until(() => Date.now() > ended + 1_500, 'some time');
+  await rig.meow('stop', 'r');
+  const { steps } = await statusOf(rig);
+  const step = steps['hold'] as unknown as { status: string; finished_at: string; started_at: string };
+  expect(step.status).toBe('done');
+  expect(Date.parse(step.finished_at)).toBe(ended);
+  const shown = JSON.parse((await rig.meow('show', 'r', '--json')).stdout) as {
+    readonly duration_ms: number;
+    readonly started_at: string;
+    readonly ended_at: string;
+  };
+  expect(shown.duration_ms).toBeLessThanOrEqual(Date.parse(shown.ended_at) - Date.parse(shown.started_at) - 1_500);
+});
+
+test('the gates of an interrupted or paused run do not wait on, and say that it is interrupted', async () => {
+  await using rig = await interrupted(GATED, 'gate-asked gate');
+  rig.write('p.yaml', PAUSED);
+  await rig.shell('git config user.name Ann && git config user.email a@b.c && git add -A && git commit -qm first');
+  await rig.meow('run', 'p.yaml', '--id', 'p', '--no-wait');
+  const seen = Date.now();
+  const gates = await rig.meow('gates');
+  expect(gates.stdout).toMatch(/^r +review +gate +\d+ms \(interrupted\)$/m);
+  expect(gates.stdout).toMatch(/^p +ask +ask#1 +\d+ms +w asks for a decision: ask$/m);
+  const status = (await rig.meow('status', 'p')).stdout;
+  expect(status).toMatch(/^\? ask waits for you: w asks for a decision: ask {2}meow approve p ask$/m);
+  await until(() => Date.now() > seen + 1_500, 'some time');
+  expect(await rig.meow('gates')).toEqual(gates);
+  expect((await rig.meow('status', 'p')).stdout).toBe(status);
+  expect(JSON.parse((await rig.meow('gates', '--run', 'r', '--json')).stdout)).toMatchObject([{ interrupted: true }]);
 });
 
 test('time without an engine at a gate does not count', async () => {

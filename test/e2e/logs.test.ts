@@ -1,6 +1,7 @@
 // `meow logs` and `meow why`: which step they choose, and output that is safe to look at.
 
 import { describe, expect, test } from 'vitest';
+import { ConductorRig, validate } from '../fixtures/conductor/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 import { Rig, shellStep, waitingStep } from '../rig/rig.ts';
 import { Terminal } from '../rig/terminal.ts';
@@ -30,6 +31,43 @@ describe('without a step', () => {
     await run.ended;
     expect((await rig.meow('why', 'r')).stdout).toMatch(/^hold is done\.\n/);
   });
+});
+
+test('a loop has no output of its own: the step below it that has is named, and shown without a step', async () => {
+  await using rig = await Rig.setup();
+  rig.write(
+    'w.meow.toml',
+    `[main]
+[[main.steps]]
+id = "f"
+executor = "loop"
+until = "echo not yet; false"
+max_rounds = 2
+inline = [{ id = "x", executor = "shell", command = "true" }]
+`,
+  );
+  const { stdout } = await rig.meow('run', 'w.meow.toml', '--id', 'r');
+  expect(stdout).toMatch(/^next: meow logs r f\.2\.until · meow resume r$/m);
+  expect(await rig.meow('logs', 'r', 'f')).toEqual({
+    stdout: '',
+    stderr: 'step f has no output of its own; that of f.2.until: meow logs r f.2.until\n',
+    code: 0,
+  });
+  expect(await rig.meow('logs', 'r')).toMatchObject({
+    stdout: 'not yet\n',
+    stderr: expect.stringMatching(
+      /^step f\.2\.until \(done\), since f \(failed\) has no output of its own; /,
+    ) as string,
+  });
+});
+
+test('logs of a Conductor run that is done are those of its last step with output', async () => {
+  await using made = await ConductorRig.setup({ 'package.json': '{ "scripts": { "test": "echo tested" } }' });
+  made.workflow({ check: validate('STOP', ['tests']) });
+  expect((await made.run()).code).toBe(0);
+  const { stdout, stderr } = await made.rig.meow('logs', 'r');
+  expect(stderr).toMatch(/^step check#1 \(done\); /);
+  expect(stdout).toContain('tested\n');
 });
 
 test('messages of an agent without a terminal are shown as text; --raw shows its events', async () => {

@@ -467,10 +467,19 @@ describe('time limits', () => {
       ray.answers({ to: '', says: '', hangs: true });
       const { code, stdout } = await ray.run('flow');
       expect(code).toBe(1);
-      expect(stdout).toContain('failed: main.1.START (timeout): the agent gave no sign of life for 1.0s');
+      expect(stdout).toContain('failed: main.1.START (timeout, attempt 2): the agent gave no sign of life for 1.0s');
       expect(await ray.rig.left()).toEqual([]);
     },
   );
+
+  test.each(['timeout', 'total_timeout'])('a visit that exceeds its %s is tried once more', async (key) => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': `---\n${key}: 1s\n---\nBegin.` });
+    ray.answers({ to: '', says: '', hangs: true, times: 1 }, { to: '', says: '<result>end</result>' });
+    expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
+    expect(ray.turns()).toHaveLength(2);
+    expect(await ray.rig.left()).toEqual([]);
+  });
 
   test('a turn that exceeds its total time is killed', async () => {
     await using ray = await RaymondRig.setup();
@@ -478,7 +487,7 @@ describe('time limits', () => {
     ray.answers({ to: '', says: '', hangs: true });
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(1);
-    expect(stdout).toContain('failed: main.1.START (timeout): timed out after 1.0s');
+    expect(stdout).toContain('failed: main.1.START (timeout, attempt 2): timed out after 1.0s');
     expect(await ray.rig.left()).toEqual([]);
   });
 });
@@ -494,7 +503,7 @@ describe('time limits of scripts', () => {
     const { code, stdout } = await ray.run('flow');
     expect({ code, stdout }).toEqual({
       code: 1,
-      stdout: expect.stringContaining('main.2.NEXT (timeout): it was silent'),
+      stdout: expect.stringContaining('main.2.NEXT (timeout, attempt 2): it was silent'),
     });
     expect(await ray.rig.left()).toEqual([]);
   });

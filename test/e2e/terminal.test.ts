@@ -19,7 +19,7 @@ test('the live tree is redrawn in place, and its last state stays on the screen'
   expect(timeless(running)).toBe(`$ meow run w.meow.toml --id live
 live w.meow.toml#main  running  T  1 running, 1 done, 1 failed, 1 pending
 ✓ quick  T
-✗ wrong  T  the command exited with status 3 — nothing works
+↷ wrong  T  the command exited with status 3 — nothing works  continued
 ● hold   T
 · after`);
   expect(terminal.cursorIsShown()).toBe(false);
@@ -28,16 +28,16 @@ live w.meow.toml#main  running  T  1 running, 1 done, 1 failed, 1 pending
   // The elapsed time advances by itself.
   await terminal.shows(/● hold +[1-9]\.\d+s/);
   terminal.resize(40, 10);
-  await terminal.shows(/✗ wrong .*…$/m);
+  await terminal.shows(/↷ wrong .*…$/m);
   terminal.resize(90, 20);
   await terminal.shows(/nothing works/);
 
   rig.write('hold.go', '');
   const last = await terminal.shows(/✓ after .*\n\$$/);
   // The text above the tree is in the history: tmux moves it there when it wraps the lines below.
-  expect(timeless(last)).toBe(`live w.meow.toml#main  done  T  3 done, 1 failed
+  expect(timeless(last)).toBe(`live w.meow.toml#main  done  T  3 done, 1 failed (handled)
 ✓ quick  T
-✗ wrong  T  the command exited with status 3 — nothing works
+↷ wrong  T  the command exited with status 3 — nothing works  continued
 ✓ hold   T
 ✓ after  T
 $`);
@@ -53,11 +53,32 @@ test('a terminal that becomes small and large again shows one tree, and what was
   const before = timeless(await terminal.shows(/✓ step-9 [^]*● hold/));
   for (const rows of [6, 20]) {
     terminal.resize(90, rows);
-    const shown = await terminal.shows(rows === 6 ? /^live .*\n[^]*… .* more/ : /✓ step-9 [^]*● hold/);
+    const shown = await terminal.shows(
+      rows === 6 ? /^live .*\n[^]*… .* more/ : /^(?![^]* more)[^]*✓ step-9 [^]*● hold/,
+    );
     if (rows === 20) expect(timeless(shown)).toBe(before);
   }
   rig.write('hold.go', '');
   expect((await terminal.shows(/✓ hold .*\n\$$/)).match(/live w\.meow/g)).toHaveLength(1);
+});
+
+test('after several changes of the size in a row, nothing of an old tree is left above the new one', async () => {
+  await using rig = await Rig.setup();
+  const steps = Array.from({ length: 10 }, (_, index) => shellStep(`step-${index}-of-a-long-name`, 'true')).join('');
+  rig.write('w.meow.toml', `[main]\n${steps}${waitingStep('hold')}`);
+  using terminal = new Terminal(rig, { columns: 90, rows: 20 });
+  terminal.type('meow run w.meow.toml --id live');
+  await terminal.shows(/✓ step-9-[^]*● hold/);
+  for (const [columns, rows] of [
+    [90, 6],
+    [25, 8],
+    [60, 9],
+    [90, 30],
+  ] as const)
+    terminal.resize(columns, rows);
+  const screen = await terminal.shows(/^(?![^]* more)[^]*✓ step-9-[^]*● hold +[2-9]\.\d+s/);
+  expect(screen.match(/live w\.meow/g)).toHaveLength(1);
+  expect(screen.match(/✓ step-3-/g)).toHaveLength(1);
 });
 
 test('Ctrl-C in the live tree stops the run and restores the terminal', async () => {
@@ -122,9 +143,9 @@ test('a terminal without a known size is treated as 80 × 24', async () => {
   rig.write('w.meow.toml', WORKFLOW);
   using terminal = new Terminal(rig, { columns: 90, rows: 20 });
   terminal.type('stty cols 0 rows 0; clear; meow run w.meow.toml --id live');
-  await terminal.shows(/live w\.meow\.toml#main {2}running .*\n✓ quick .*\n✗ wrong .*\n● hold/);
+  await terminal.shows(/live w\.meow\.toml#main {2}running .*\n✓ quick .*\n↷ wrong .*\n● hold/);
   rig.write('hold.go', '');
-  await terminal.shows(/live w\.meow\.toml#main {2}done .*\n✓ quick .*\n✗ wrong .*\n✓ hold .*\n✓ after .*\n/);
+  await terminal.shows(/live w\.meow\.toml#main {2}done .*\n✓ quick .*\n↷ wrong .*\n✓ hold .*\n✓ after .*\n/);
   terminal.type('clear; meow list; meow status');
   await terminal.shows(/live +done .*w\.meow\.toml#main\n[^]*✓ hold /);
 });

@@ -2,6 +2,7 @@
 //
 // `npm test` kills at a sample of the appends. With MEOW_SWEEP=whole, as in `.ci/run`, it kills at every one.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Rig } from './rig.ts';
 
@@ -9,6 +10,11 @@ export const IS_WHOLE = process.env['MEOW_SWEEP'] === 'whole';
 
 /** For a whole sweep on a busy machine. */
 export const SWEEP_MS = 1_800_000;
+
+/** Exit code of a command that was killed. */
+const KILLED = 137;
+const PAUSE_MS = 200;
+const REFUSALS_MAX = 9;
 
 /** More than any run of a sweep has. */
 const APPENDS_MAX = 120;
@@ -42,11 +48,13 @@ export async function forEveryAppend(sample: number, kill: (append: number) => P
  */
 export async function approvedByPerson(rig: Rig, run: string, gate: string, folder = ''): Promise<void> {
   await rig.appears(`${folder}wanted`);
-  // The sweep may kill this command as well.
-  for (let code = -1, tries = 0; code !== 0; tries++) {
-    const approval = await rig.meow('approve', run, gate, '--as', 'ann');
-    ({ code } = approval);
-    if (code !== 0 && tries === 9) expect.fail(`the person could not decide: ${approval.stderr}`);
+  for (let refusals = 0; ; ) {
+    const { code, stderr } = await rig.meow('approve', run, gate, '--as', 'ann');
+    if (code === 0) break;
+    if (code !== KILLED) refusals += 1;
+    if (refusals > REFUSALS_MAX) expect.fail(`the person could not decide: ${stderr}`);
+    // The sweep kills everything, and ends when nothing is left: a command that is repeated at once would go on for ever.
+    await sleep(PAUSE_MS);
   }
   rig.write(`${folder}decided`, '');
 }

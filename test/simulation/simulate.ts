@@ -17,7 +17,7 @@ import { randomProgram } from './random-program.ts';
 import { below, hash, type Random, randomFrom } from './random.ts';
 import { Crash, type Roughness, World } from './world.ts';
 
-const CALM: Roughness = { crash: 0, reboot: 0, twice: 0 };
+export const CALM: Roughness = { crash: 0, reboot: 0, twice: 0 };
 const LIVES_MAX = 500;
 const HAPPENINGS_MAX = 20_000;
 const REQUEST: Input = {
@@ -73,7 +73,7 @@ async function compareLives(seed: number, random: Random, program: Program): Pro
 const done = (): Promise<void> => Promise.resolve();
 
 /** Engines, one after the other, until the run has finally ended. */
-async function live(
+export async function live(
   world: World,
   random: Random,
   how: { readonly meddle: number; readonly problems: string[]; readonly retries?: number },

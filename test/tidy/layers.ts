@@ -24,7 +24,9 @@ const ALL = [
   'drivers',
   'stores',
   'view',
+  'prove',
   'sim',
+  'testing',
   'ipc',
   'app',
   'cli',
@@ -40,6 +42,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   languages: { pure: true, packages: PARSERS, imports: ['base', 'ir'] },
   kernel: { pure: true, packages: [], imports: ['base', 'ir'] },
   view: { pure: true, packages: [], imports: ['base', 'ir', 'kernel'] },
+  prove: { pure: true, packages: [], imports: ['base', 'ir', 'kernel', 'view'] },
   engine: { sealed: true, packages: [], imports: ['base', 'ir', 'kernel'] },
   sys: { packages: [], imports: ['base', 'engine/ports.ts'] },
   sim: {
@@ -57,6 +60,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   drivers: { imports: ['base', 'sys', 'ir', 'engine/ports.ts', 'sim/mail.ts'] },
   stores: { imports: ['base', 'sys', 'ir', 'type kernel', 'engine/ports.ts'] },
   ipc: { packages: [], imports: ['base', 'sys', 'ir', 'kernel', 'engine/client.ts', 'engine/ports.ts'] },
+  // The world of tests replaces everything behind engine/ports.ts.
+  testing: {
+    packages: [],
+    imports: ['base', 'sys', 'ir', 'languages', 'kernel', 'engine', 'view', 'prove', 'sim', 'ipc', 'drivers'],
+  },
   // The faces: what they need of other layers is a function of app, or a type that app exports.
   web: { imports: FACE },
   mcp: { imports: FACE },

@@ -10,13 +10,13 @@ import { findProject, type Project } from '../../app/project.ts';
 import { readSettings, shownPath } from '../../app/sources.ts';
 import { present, UsageError } from '../../base/errors.ts';
 import { own } from '../../base/json.ts';
-import { nearest } from '../../base/names.ts';
+import { didYouMean } from '../../base/names.ts';
 import { sanitize } from '../../base/sanitize.ts';
 import { hasErrors } from '../../base/source.ts';
 import { adapterJson, channelsOf, commandsOf, describeAdapter, labelled } from '../../view/adapter-lines.ts';
 import { diagnosticJson } from '../../view/diagnostics.ts';
 import type { Switches } from '../flags.ts';
-import { EXIT, printLine, warn } from '../output.ts';
+import { EXIT, printLine, printLines, printResult, warn } from '../output.ts';
 import { inColumns, paletteFor, printDiagnostics } from '../terminal.ts';
 
 type AdapterOptions = Switches<'project' | 'force' | 'json'>;
@@ -38,8 +38,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 export function adapter(name: string, what: string | undefined, options: AdapterOptions): number {
   const action = own(ACTIONS, name);
   if (action === undefined) {
-    const guess = nearest(name, Object.keys(ACTIONS));
-    const meant = guess === null ? '' : `did you mean ${guess}? `;
+    const meant = didYouMean(name, Object.keys(ACTIONS));
     throw new UsageError(`meow adapter cannot ${name}`, `${meant}the actions are install, list, show and remove`);
   }
   if (action.argument !== null && what === undefined) {
@@ -84,7 +83,7 @@ function install(project: Project, text: string, { project: inProject, force }: 
     printLine(`installed ${name}${description === '' ? '' : ` (${sanitize(description)})`} in ${shown}`);
     printLine();
     printLine('It runs these commands with your rights. Read them before you use it.');
-    for (const line of labelled(commandsOf(checked.adapter))) printLine(line);
+    printLines(labelled(commandsOf(checked.adapter)));
     printLine();
     printLine(`Show details:     meow adapter show ${name}`);
     printLine(`Use it:           adapter = "${name}" at a spawn step, or meow run FILE --adapter ${name}`);
@@ -100,13 +99,12 @@ function list(project: Project, _what: string, { json }: AdapterOptions): number
   const preferred = defaultOf(project, adapters);
   const all = adapters.all();
   if (json) {
-    const rows = all.map((found) => ({
+    const objects = all.map((found) => ({
       ...headJson(found, preferred),
       description: found.adapter?.description ?? null,
       channels: found.adapter === null ? [] : channelsOf(found.adapter),
     }));
-    printLine(JSON.stringify(rows, null, 2));
-    return EXIT.done;
+    return printResult(objects);
   }
   const rows = all.map((found) => [
     found.name,
@@ -114,7 +112,7 @@ function list(project: Project, _what: string, { json }: AdapterOptions): number
     found.origin,
     `${sanitize(found.adapter?.description ?? `has an error: meow adapter show ${found.name}`)}${found.name === preferred ? ' (default)' : ''}`,
   ]);
-  for (const line of inColumns(['ADAPTER', 'CHANNELS', 'FROM', 'WHAT IT STARTS'], rows)) printLine(line);
+  printLines(inColumns(['ADAPTER', 'CHANNELS', 'FROM', 'WHAT IT STARTS'], rows));
   return EXIT.done;
 }
 
@@ -125,7 +123,7 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
   if (json) {
     const more = found.adapter === null ? {} : adapterJson(found.adapter);
     const problems = found.diagnostics.map(diagnosticJson);
-    printLine(JSON.stringify({ ...headJson(found, preferred), ...more, problems }, null, 2));
+    printResult({ ...headJson(found, preferred), ...more, problems });
     return found.adapter === null ? EXIT.failed : EXIT.done;
   }
   printProblems(found);
@@ -138,7 +136,7 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
     ['from', `${found.origin}: ${found.file}${shadows}`],
     ['channels', channelsOf(found.adapter).join(', ')],
   ] as const;
-  for (const line of [...labelled(head), ...describeAdapter(found.adapter, keysIn(found))]) printLine(line);
+  printLines([...labelled(head), ...describeAdapter(found.adapter, keysIn(found))]);
   return EXIT.done;
 }
 

@@ -4,7 +4,7 @@ import { Adapters } from '../../app/adapters.ts';
 import { type Check, checkAdapters, checkMachine } from '../../app/doctor.ts';
 import { findProject } from '../../app/project.ts';
 import { sanitize } from '../../base/sanitize.ts';
-import { EXIT, printLine } from '../output.ts';
+import { EXIT, printLines, printResult } from '../output.ts';
 import { inColumns, paletteFor } from '../terminal.ts';
 
 /** A program that takes longer hangs, or waits for somebody. */
@@ -17,8 +17,8 @@ export async function doctor({ json }: { readonly json?: true }): Promise<number
     checkAdapters(new Adapters(project).all(), TIMEOUT_MS),
   ]);
   const checks = [...machine, ...agents];
-  if (json) printLine(JSON.stringify(checks, null, 2));
-  else for (const line of table(checks)) printLine(line);
+  if (json) printResult(checks);
+  else printLines(table(checks));
   return checks.some(({ needed, status }) => needed && status === 'missing') ? EXIT.failed : EXIT.done;
 }
 

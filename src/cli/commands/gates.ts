@@ -14,35 +14,41 @@ import { sanitize, shorten } from '../../base/sanitize.ts';
 import { formatDuration } from '../../base/time.ts';
 import { tolerate } from '../../sys/errors.ts';
 import { type GateView, openGates } from '../../view/status.ts';
+import { timeSince } from '../../view/usage.ts';
 import type { RunChoice, Switches } from '../flags.ts';
-import { EXIT, printLine, warn, warnUnreadable } from '../output.ts';
+import { EXIT, printLine, printLines, printResult, warn, warnUnreadable } from '../output.ts';
 import { inColumns, paletteFor } from '../terminal.ts';
 
 export async function gates(options: RunChoice & Switches<'json'>): Promise<number> {
   const project = findProject();
   const store = storeOf(project);
   const run = options.run ?? options.workflow;
-  const openIn = async (id: string): Promise<readonly (GateView & { readonly workflow: string })[]> =>
-    openGates((await shownRun(store, await readRun(store, id))).state).map((gate) => ({ workflow: id, ...gate }));
+  const waited = new Map<string, string>();
+  const openIn = async (id: string): Promise<readonly OpenGate[]> => {
+    const { state, interrupted, now } = await shownRun(store, await readRun(store, id));
+    return openGates(state).map((gate) => {
+      const openedAt = gate.opened_at === null ? null : Date.parse(gate.opened_at);
+      const ms = openedAt === null ? null : timeSince(state, openedAt, now);
+      waited.set(`${id} ${gate.id}`, ms === null ? '' : formatDuration(ms));
+      return { workflow: id, ...gate, interrupted };
+    });
+  };
   const open =
     run === undefined
       ? await inEach(await runsWithQuestions(store), openIn, warnUnreadable)
       : await openIn(await resolveRun(store, run));
-  if (options.json) {
-    printLine(JSON.stringify(open, null, 2));
-    return EXIT.done;
-  }
+  if (options.json) return printResult(open);
   const hasApprovers = open.some(({ approvers }) => approvers !== null);
-  const rows = open.map(({ workflow, id, step, opened_at: openedAt, approvers, prompt }) => [
+  const rows = open.map(({ workflow, id, step, approvers, prompt, interrupted }) => [
     workflow,
     sanitize(id),
     shorten(step ?? ''),
-    openedAt === null ? '' : formatDuration(Date.now() - Date.parse(openedAt)),
+    `${waited.get(`${workflow} ${id}`) ?? ''}${interrupted ? ' (interrupted)' : ''}`,
     ...(hasApprovers ? [sanitize((approvers ?? ['any person']).join(', '))] : []),
     sanitize((prompt ?? '').trim().split('\n')[0] ?? ''),
   ]);
   const titles = ['RUN', 'GATE', 'STEP', 'WAITS', ...(hasApprovers ? ['APPROVERS'] : []), 'PROMPT'];
-  for (const line of inColumns(titles, rows)) printLine(line);
+  printLines(inColumns(titles, rows));
   // What an agent asks is a screen, and a line of it tells little.
   for (const { workflow, id, prompt } of open.filter((gate) => gate.prompt?.trim().includes('\n'))) {
     printLine('');
@@ -51,7 +57,7 @@ export async function gates(options: RunChoice & Switches<'json'>): Promise<numb
   }
   for (const id of new Set(open.map(({ workflow }) => workflow))) {
     const { state } = await readRun(store, id);
-    for (const line of await describeWorkspace(state, paletteFor(process.stdout), project.cwd)) printLine(line);
+    printLines(await describeWorkspace(state, paletteFor(process.stdout), project.cwd));
   }
   warn(
     open.length === 0
@@ -59,6 +65,12 @@ export async function gates(options: RunChoice & Switches<'json'>): Promise<numb
       : '  decide: meow approve RUN GATE · meow reject RUN GATE --reason TEXT · meow answer RUN GATE TEXT',
   );
   return EXIT.done;
+}
+
+interface OpenGate extends GateView {
+  readonly workflow: string;
+  /** Its run should go on, but has no engine. */
+  readonly interrupted: boolean;
 }
 
 interface DeciderOptions {

@@ -4,7 +4,7 @@ import { collectGarbage, type GcVerdict } from '../../app/collect-garbage.ts';
 import { findProject } from '../../app/project.ts';
 import { UsageError } from '../../base/errors.ts';
 import type { Switches } from '../flags.ts';
-import { EXIT, printLine, warn } from '../output.ts';
+import { EXIT, printLine, printLines, warn } from '../output.ts';
 
 type GcOptions = Switches<'force' | 'dryRun' | 'json'>;
 
@@ -18,7 +18,7 @@ export async function gc(runs: readonly string[], { force, dryRun, json }: GcOpt
   for (const { run, message, cure } of problems) warn(`meow: ${run}: ${message}\n  ${cure}`);
   if (json)
     printLine(JSON.stringify(verdicts.map(({ run, isRemoved, reasons }) => ({ run, removed: isRemoved, reasons }))));
-  else for (const line of lines(verdicts, request.dryRun)) printLine(line);
+  else printLines(lines(verdicts, request.dryRun));
   return problems.length > 0 ? EXIT.failed : EXIT.done;
 }
 

@@ -16,7 +16,7 @@ import { requireRunContext, runContext } from '../../app/run-context.ts';
 import { replyToStop } from '../../app/stop-hook-limit.ts';
 import { UsageError } from '../../base/errors.ts';
 import { isJsonMap, type JsonMap, readJsonText } from '../../base/json.ts';
-import { nearest } from '../../base/names.ts';
+import { didYouMean } from '../../base/names.ts';
 import { type Given, readPairs } from '../flags.ts';
 import { EXIT, print, printJson, printLine, warn } from '../output.ts';
 
@@ -137,11 +137,8 @@ export async function stepStatus(given: Given): Promise<number> {
 
 function checkStatus(wanted: string | null): string | null {
   if (wanted === null || STATUSES.includes(wanted)) return wanted;
-  const guess = nearest(wanted, STATUSES);
-  throw new UsageError(
-    `unknown status ${JSON.stringify(wanted)}`,
-    `${guess === null ? '' : `did you mean ${guess}? `}a step is ${STATUSES.slice(0, -1).join(', ')} or ${STATUSES.at(-1) ?? ''}`,
-  );
+  const known = `${STATUSES.slice(0, -1).join(', ')} or ${STATUSES.at(-1) ?? ''}`;
+  throw new UsageError(`unknown status ${JSON.stringify(wanted)}`, `${didYouMean(wanted, STATUSES)}a step is ${known}`);
 }
 
 /** `meow await-approval`: opens a gate for the step that it is called in, and waits until it is decided. */

@@ -1,15 +1,15 @@
 // `meow init`: creates a `.meow` folder with a configuration and a runnable example. Existing files are kept.
 //
-// The examples are files of the package, lib/init/NAME.meow.toml, with the script of their simulated agents beside them
-// if there is one. The list shows their own descriptions.
+// The examples are files of the package, lib/init/NAME.meow.toml, with their tests and the script of their simulated agents
+// beside them. The list shows their own descriptions.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { findProject } from '../../app/project.ts';
-import { shownPath } from '../../app/sources.ts';
-import { assert, UsageError } from '../../base/errors.ts';
-import { nearest } from '../../base/names.ts';
+import { packageFolder, shownPath } from '../../app/sources.ts';
+import { UsageError } from '../../base/errors.ts';
+import { didYouMean } from '../../base/names.ts';
 import { asUsageError, isErrno } from '../../sys/errors.ts';
 import { EXIT, printLine } from '../output.ts';
 
@@ -17,37 +17,31 @@ const FIRST = 'hello';
 const ENDING = '.meow.toml';
 
 export function init({ template = FIRST }: { readonly template?: string }): number {
-  const folder = templatesFolder();
+  const folder = join(packageFolder(), 'lib/init');
   const names = namesIn(folder);
   if (!names.includes(template)) throw unknownTemplate(folder, names, template);
   const project = findProject();
   const meow = join(project.cwd, '.meow');
   const example = join(meow, 'templates', `${template}${ENDING}`);
-  const script = `${template}.sim.toml`;
+  const beside = [`${template}.sim.toml`, `${template}.test.toml`].filter((file) => existsSync(join(folder, file)));
   const made = [
     write(join(meow, 'config.toml'), read(folder, 'config.toml')),
     write(join(meow, '.gitignore'), IGNORED),
     write(example, read(folder, `${template}${ENDING}`)),
-    ...(existsSync(join(folder, script)) ? [write(join(meow, 'templates', script), read(folder, script))] : []),
+    ...beside.map((file) => write(join(meow, 'templates', file), read(folder, file))),
   ];
   for (const { path, isNew } of made) {
     printLine(`${isNew ? 'wrote' : 'kept '} ${shownPath(project, path)}${isNew ? '' : ' (exists)'}`);
   }
   printLine();
   printLine(`Run the example:    meow run ${template}`);
+  printLine(`Run its tests:      meow test .meow/templates`);
   printLine(`Read and change it: ${shownPath(project, example)}`);
   return EXIT.done;
 }
 
 /** Files of runs. Workflows may be stored beside them. */
 const IGNORED = '/workflows/*/\n/workflows/*.yaml\n/workflows/*.yaml.*\n/worktrees/\n';
-
-/** Relative to the bundle in `dist/`, or to this source. */
-function templatesFolder(): string {
-  const found = ['..', '../../..'].map((up) => resolve(import.meta.dirname, up, 'lib/init')).find(existsSync);
-  assert(found !== undefined, 'the package has no lib/init');
-  return found;
-}
 
 /** The recommended one first. */
 function namesIn(folder: string): readonly string[] {
@@ -56,14 +50,13 @@ function namesIn(folder: string): readonly string[] {
 }
 
 function unknownTemplate(folder: string, names: readonly string[], wanted: string): UsageError {
-  const guess = nearest(wanted, names);
   const width = Math.max(...names.map(({ length }) => length));
   const lines = names.map((name) => {
     // The description of the first workflow in the file.
     const [, description = ''] = /^description = "(.*)"$/m.exec(read(folder, `${name}${ENDING}`)) ?? [];
     return `    ${name.padEnd(width)}  ${description}`;
   });
-  const head = `${guess === null ? '' : `did you mean ${guess}? `}the templates are:`;
+  const head = `${didYouMean(wanted, names)}the templates are:`;
   return new UsageError(`unknown template ${JSON.stringify(wanted)}`, [head, ...lines].join('\n'));
 }
 

@@ -4,14 +4,13 @@
 import { findProject } from '../../app/project.ts';
 import { readRun, type RunEntry, type Store, storeOf, unlessRefused } from '../../app/runs.ts';
 import { UsageError } from '../../base/errors.ts';
-import { nearest } from '../../base/names.ts';
+import { didYouMean } from '../../base/names.ts';
 import { sanitize } from '../../base/sanitize.ts';
 import { formatDuration, formatMoment } from '../../base/time.ts';
-import { type CostView, costViewText, reportedCost } from '../../view/cost.ts';
-import { runDuration } from '../../view/durations.ts';
 import { cut, type Style } from '../../view/row.ts';
 import { isInterrupted, moment, runStatus, type RunStatus } from '../../view/status.ts';
-import { EXIT, printLine, warn } from '../output.ts';
+import { type Cost, costText, type CostView, reportedCost, runDuration } from '../../view/usage.ts';
+import { EXIT, printLines, printResult, warn } from '../output.ts';
 import { inColumns, lineWidth, paletteFor } from '../terminal.ts';
 
 const STATUSES = [
@@ -20,7 +19,6 @@ const STATUSES = [
   'unreadable',
 ];
 
-/** Files open at the same time. */
 const AT_ONCE = 64;
 
 interface Row {
@@ -37,10 +35,11 @@ interface Row {
   readonly cost: CostView | null;
 }
 
-/** A row, and how long the run took in milliseconds; null if unknown. */
+/** A row, how long the run took in milliseconds, and what it cost; null if unknown. */
 interface Listed {
   readonly row: Row;
   readonly took: number | null;
+  readonly cost: Cost | null;
 }
 
 export async function list(options: { readonly status?: string; readonly json?: true }): Promise<number> {
@@ -55,9 +54,8 @@ export async function list(options: { readonly status?: string; readonly json?: 
     all.push(...(await Promise.all(some.map(rowOf))));
   }
   const listed = all.filter(({ row }) => wanted === null || shownStatus(row) === wanted);
-  const rows = listed.map(({ row }) => row);
-  if (options.json) printLine(JSON.stringify(rows, null, 2));
-  else if (rows.length > 0) for (const line of table(listed)) printLine(line);
+  if (options.json) return printResult(listed.map(({ row }) => row));
+  if (listed.length > 0) printLines(table(listed));
   else if (wanted !== null) warn(`no ${wanted.replace('_', ' ')} runs`);
   else warn('there are no runs here yet; start with: meow run FILE (an example: meow init)');
   return EXIT.done;
@@ -65,11 +63,8 @@ export async function list(options: { readonly status?: string; readonly json?: 
 
 function checkStatus(wanted: string | null): void {
   if (wanted === null || STATUSES.some((status) => status === wanted)) return;
-  const guess = nearest(wanted, STATUSES);
-  throw new UsageError(
-    `unknown status ${JSON.stringify(wanted)}`,
-    `${guess === null ? '' : `did you mean ${guess}? `}--status is one of ${STATUSES.join(', ')}`,
-  );
+  const hint = `${didYouMean(wanted, STATUSES)}--status is one of ${STATUSES.join(', ')}`;
+  throw new UsageError(`unknown status ${JSON.stringify(wanted)}`, hint);
 }
 
 /** Null unless the run has ended: the outcome of others needs the whole journal. */
@@ -81,7 +76,7 @@ function endedRow({ id, source, startedAt, last }: RunEntry): Listed | null {
   const cost = end.cost === undefined ? null : reportedCost(end.cost);
   const still = { engine: null, interrupted: false, cost };
   const row = { id, language, source: name, status: end.end, started_at, ended_at, ...still };
-  return { row, took: end.lasted ?? last.at - startedAt };
+  return { row, took: end.lasted ?? last.at - startedAt, cost: end.cost ?? null };
 }
 
 async function wholeRow(store: Store, id: string): Promise<Listed> {
@@ -91,7 +86,7 @@ async function wholeRow(store: Store, id: string): Promise<Listed> {
   // Unreadable runs are listed as well; `meow status` says what is wrong.
   if (run === null) {
     const unknown = { language: null, source: null, status: null, started_at: null, ended_at: null };
-    return { row: { id, ...unknown, engine, interrupted: false, cost: null }, took: null };
+    return { row: { id, ...unknown, engine, interrupted: false, cost: null }, took: null, cost: null };
   }
   const { state } = run;
   const { language, name } = state.program.source;
@@ -99,7 +94,7 @@ async function wholeRow(store: Store, id: string): Promise<Listed> {
   const interrupted = isInterrupted(state, engine !== null);
   const cost = reportedCost(state.cost);
   const row = { id, language, source: name, status: runStatus(state), ...times, engine, interrupted, cost };
-  return { row, took: runDuration(state, interrupted ? (state.recordedAt ?? 0) : Date.now()) };
+  return { row, took: runDuration(state, interrupted ? (state.recordedAt ?? 0) : Date.now()), cost: state.cost };
 }
 
 function shownStatus({ status, interrupted }: Row): string {
@@ -110,13 +105,13 @@ function shownStatus({ status, interrupted }: Row): string {
 function table(listed: readonly Listed[]): readonly string[] {
   const palette = paletteFor(process.stdout);
   const now = Date.now();
-  const hasCosts = listed.some(({ row }) => row.cost !== null && costViewText(row.cost) !== '');
-  const cells = listed.map(({ row, took }) => [
+  const hasCosts = listed.some(({ cost }) => cost !== null && costText(cost) !== '');
+  const cells = listed.map(({ row, took, cost }) => [
     row.id,
     shownStatus(row).replace('_', ' '),
     row.started_at === null ? '-' : `${formatDuration(now - Date.parse(row.started_at))} ago`,
     took === null ? '-' : formatDuration(took),
-    ...(hasCosts ? [(row.cost && costViewText(row.cost)) || '-'] : []),
+    ...(hasCosts ? [(cost && costText(cost)) || '-'] : []),
     `${sanitize(row.source ?? '')}${remark(row)}`,
   ]);
   const [head = '', ...lines] = inColumns(

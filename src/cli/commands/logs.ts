@@ -11,10 +11,10 @@ import type { ReadRun, Store } from '../../app/runs.ts';
 import { CLEANUP_STEP, effectId, readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
 import { eventsAsText, hasExited, hasOutput, outputPrefix, OutputReader } from '../../app/step-output.ts';
 import { UsageError } from '../../base/errors.ts';
-import { nearest } from '../../base/names.ts';
 import { visibleControls } from '../../base/sanitize.ts';
-import { chosenStep } from '../chosen-step.ts';
+import { stepWithOutput } from '../../view/cause.ts';
 import { EXIT, isOutputClosed, pass, warn } from '../output.ts';
+import { chosenStep } from './show.ts';
 
 export async function logs(
   wanted: string,
@@ -24,7 +24,7 @@ export async function logs(
   const project = findProject();
   const store = storeOf(project);
   const run = await readRun(store, await resolveRun(store, wanted));
-  const id = stepMeant(run, step ?? chosenStep(run));
+  const id = stepMeant(run, step ?? chosenStep(run, 'output'));
   const printer = printerFor(options.raw === true ? null : new Adapters(project));
   if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null, printer);
   const attempt = attemptMeant(run, id, options.attempt ?? null);
@@ -40,7 +40,11 @@ export async function logs(
     await print(null);
     bytes += output.length;
   }
-  if (bytes === 0 && process.stdout.isTTY) warn(`step ${id} has printed nothing (attempt ${attempt})`);
+  const shown = run.state.steps.get(id);
+  const other = shown === undefined ? null : stepWithOutput(shown);
+  if (bytes === 0 && other !== null && other !== shown)
+    warn(`step ${id} has no output of its own; that of ${other.id}: meow logs ${run.id} ${other.id}`);
+  else if (bytes === 0 && process.stdout.isTTY) warn(`step ${id} has printed nothing (attempt ${attempt})`);
   return EXIT.done;
 }
 
@@ -70,7 +74,7 @@ function stepMeant(run: ReadRun, wanted: string): string {
   if (!isStep && (wanted === 'cleanup' || wanted === CLEANUP_STEP)) return CLEANUP_STEP;
   if (isStep && wanted === 'cleanup' && run.state.cleanups > 0)
     warn(`this is the step cleanup; the cleanup script: meow logs ${run.id} ${CLEANUP_STEP}`);
-  requireStep(run, wanted, nearest(wanted, run.state.steps.keys()));
+  requireStep(run, wanted);
   return wanted;
 }
 

@@ -5,7 +5,15 @@ import { basename, dirname, resolve } from 'node:path';
 import { Adapters } from '../../app/adapters.ts';
 import { reportToStarter, startEngine } from '../../app/engine-process.ts';
 import type { LiveRun, Reporter, RunState } from '../../app/observer.ts';
-import { type Allowance, createRun, prepareRun, refuseAdapters, startsRealAgents } from '../../app/prepare-run.ts';
+import {
+  type Allowance,
+  createRun,
+  prepareRun,
+  claimPermissionNote,
+  refuseAdapters,
+  type RunFlags,
+  startsRealAgents,
+} from '../../app/prepare-run.ts';
 import { findProject, ownEnvironment, type Project } from '../../app/project.ts';
 import { resumeSession, type SessionOptions, startSession } from '../../app/run-session.ts';
 import { openRun, resolveRun, type Store, storeOf } from '../../app/runs.ts';
@@ -17,35 +25,24 @@ import { hasErrors } from '../../base/source.ts';
 import { dryRunJson, dryRunLines } from '../../view/dry-run.ts';
 import { plainPalette } from '../../view/row.ts';
 import { runInForeground, Signals } from '../foreground.ts';
-import { EXIT, printJson, printLine, tolerateLostOutput, warn } from '../output.ts';
-import { jsonReporter, plainReporter, treeReporter } from '../reporters.ts';
+import { EXIT, printJson, printLine, printLines, printResult, tolerateLostOutput, warn } from '../output.ts';
+import { type DescribeWork, jsonReporter, plainReporter, treeReporter } from '../reporters.ts';
 import { canRedraw, paletteFor, printDiagnostics } from '../terminal.ts';
 
-interface RunOptions {
-  readonly var?: readonly string[];
-  readonly varJson?: readonly string[];
-  readonly meta?: readonly string[];
-  readonly id?: string;
+interface RunOptions extends Omit<RunFlags, 'reference' | 'allowance'> {
   readonly detach?: true;
   readonly json?: true;
-  readonly dryRun?: true;
-  readonly language?: string;
-  readonly adapter?: string;
-  readonly permissions?: string;
   readonly resume?: string;
   readonly workflow?: string;
   readonly onlyPending?: true;
   /** False with `--no-wait`. */
   readonly wait?: boolean;
-  readonly allowOutside?: true;
-  readonly inPlace?: true;
   readonly maxAgents?: number;
   readonly maxTransitions?: number;
   readonly budgetUsd?: number;
   readonly budgetTokens?: number;
   readonly maxDepth?: number;
   readonly maxSteps?: number;
-  /** This process is a background engine. */
   readonly asEngine?: true;
 }
 
@@ -79,13 +76,14 @@ async function start(project: Project, reference: string, options: RunOptions): 
   }
   const { program, request, at } = ready;
   if (options.dryRun) {
-    if (options.json) printLine(JSON.stringify(dryRunJson(program, request), null, 2));
-    else for (const line of dryRunLines(program, request)) printLine(line);
+    if (options.json) return printResult(dryRunJson(program, request));
+    printLines(dryRunLines(program, request));
     return EXIT.done;
   }
   const { permissions = null } = request;
   refuseAdapters(program, adapters, { channel: settings.config.channel, permissions });
-  if (permissions === null && process.stderr.isTTY && startsRealAgents(program, adapters)) warn(UNASKED);
+  const isUnasked = permissions === null && process.stderr.isTTY && startsRealAgents(program, adapters);
+  if (isUnasked && claimPermissionNote(project)) warn(UNASKED);
   const store = storeOf(project);
   if (options.detach) {
     return detach(store, project, request.id, options, () => createRun(store, program, request, at));
@@ -95,7 +93,7 @@ async function start(project: Project, reference: string, options: RunOptions): 
 }
 
 const UNASKED = `meow: agents of this run may do what you may, without asking: run commands, change and send files
-  --permissions edits or ask makes them ask; [agents] permissions = "all" in .meow/config.toml hides this note`;
+  --permissions edits or ask makes them ask, and so does [agents] permissions in .meow/config.toml`;
 
 async function resumeIn(project: Project, wanted: string, options: RunOptions): Promise<number> {
   const store = storeOf(project);
@@ -119,14 +117,23 @@ async function resumeIn(project: Project, wanted: string, options: RunOptions): 
 }
 
 function warnOfChanges(project: Project, program: RunState['program']): void {
-  const changed = changedSources(program).map((path) => sanitize(shownPath(project, path)));
-  if (changed.length === 0) return;
+  const { compiled, scripts } = changedSources(program);
+  const warnOf = (paths: readonly string[], effect: string): void => {
+    if (paths.length > 0) warn(`meow: ${changedText(project, paths)} changed since the run began; ${effect}`);
+  };
+  warnOf(
+    compiled,
+    'it goes on with the workflow that it began with (no --reload yet: to use the new text, start another run)',
+  );
+  warnOf(scripts, 'scripts are read when they run, so the new text takes effect');
+}
+
+/** `a.md, b.md and 2 more have`. */
+function changedText(project: Project, paths: readonly string[]): string {
+  const changed = paths.map((path) => sanitize(shownPath(project, path)));
   const last = changed.length > CHANGED_SHOWN_MAX ? `${changed.length - CHANGED_SHOWN_MAX + 1} more` : changed.at(-1);
   const files = [changed.slice(0, Math.min(changed.length, CHANGED_SHOWN_MAX) - 1).join(', '), last];
-  warn(
-    `meow: ${files.filter(Boolean).join(' and ')} ${changed.length === 1 ? 'has' : 'have'} changed since the run began; ` +
-      'it goes on with the workflow that it began with (no --reload yet: to use the new text, start another run)',
-  );
+  return `${files.filter(Boolean).join(' and ')} ${changed.length === 1 ? 'has' : 'have'}`;
 }
 
 const CHANGED_SHOWN_MAX = 3;
@@ -144,7 +151,6 @@ const GROWTH_LIMITS = [
   { limit: 'stepsMax', option: 'maxSteps', flag: '--max-steps' },
 ] as const;
 
-/** Limits, with their option and their flag. */
 const LIMITS = [
   { limit: 'usd', option: 'budgetUsd', flag: '--budget-usd' },
   { limit: 'tokens', option: 'budgetTokens', flag: '--budget-tokens' },
@@ -158,7 +164,6 @@ function allowanceIn(options: RunOptions): Partial<Allowance> {
   return Object.fromEntries(given.map(({ limit, option }) => [limit, options[option] ?? null]));
 }
 
-/** Drives the run to its end and reports how it ended. */
 async function finish(
   parts: Pick<SessionOptions, 'store' | 'config' | 'adapters'>,
   options: RunOptions,
@@ -181,7 +186,7 @@ async function finish(
       },
       session,
     );
-    const exit = exitOf(state, signalStatus);
+    const exit = state.end === 'stopped' ? (signalStatus ?? 143) : EXIT[state.end ?? 'paused'];
     const palette = options.asEngine ? plainPalette : paletteFor(process.stdout);
     const work = options.json ? [] : await describeWorkspace(state, palette, findProject().cwd);
     reporter.end(state, exit, work);
@@ -229,15 +234,12 @@ function flagsForEngine(options: RunOptions): readonly string[] {
   ];
 }
 
-function exitOf({ end }: RunState, signalStatus: number | null): number {
-  return end === 'stopped' ? (signalStatus ?? 143) : EXIT[end ?? 'paused'];
-}
-
 function reporterFor(options: RunOptions): Reporter {
   if (options.json) return jsonReporter();
+  const describe: DescribeWork = (state, palette) => describeWorkspace(state, palette, findProject().cwd);
   // The log of a background engine is a file, whatever the environment says about colours.
-  if (options.asEngine) return plainReporter(plainPalette);
-  return canRedraw(process.stdout) ? treeReporter() : plainReporter();
+  if (options.asEngine) return plainReporter(plainPalette, describe);
+  return canRedraw(process.stdout) ? treeReporter(describe) : plainReporter(paletteFor(process.stdout), describe);
 }
 
 function refuseBeside(path: string | undefined, options: RunOptions): void {

@@ -3,14 +3,14 @@
 import { findProject } from '../../app/project.ts';
 import { readRun, type ReadRun, requireStep, resolveRun, type Store, storeOf } from '../../app/runs.ts';
 import { shownRun } from '../../app/shown-run.ts';
-import { present } from '../../base/errors.ts';
-import { nearest } from '../../base/names.ts';
+import { present, UsageError } from '../../base/errors.ts';
 import { runLines, stepLines } from '../../view/step-lines.ts';
 import { runView, stepView, stepViews } from '../../view/step.ts';
+import { mainOutput, mainStep } from '../../view/cause.ts';
+import { type Cost, stepCost } from '../../view/usage.ts';
 import { whyView } from '../../view/why.ts';
 import type { Switches } from '../flags.ts';
-import { chosenStep } from '../chosen-step.ts';
-import { EXIT, printLine } from '../output.ts';
+import { EXIT, printLine, printLines, printResult, warn } from '../output.ts';
 import { paletteFor } from '../terminal.ts';
 
 type ShowOptions = Switches<'steps' | 'json'>;
@@ -18,26 +18,28 @@ type ShowOptions = Switches<'steps' | 'json'>;
 export async function show(wanted: string, step: string | undefined, { steps, json }: ShowOptions): Promise<number> {
   const run = await readWanted(storeOf(findProject()), wanted, step);
   const paint = paletteFor(process.stdout);
+  const costOf = (id: string): Cost | null => {
+    const found = run.state.steps.get(id);
+    return found === undefined ? null : stepCost(found);
+  };
   if (step !== undefined) {
     const view = present(stepView(run.state, step, run.records), `no view of step ${step}`);
-    for (const line of json ? [JSON.stringify(view, null, 2)] : stepLines(view, paint)) printLine(line);
+    if (json) return printResult(view);
+    printLines(stepLines(view, costOf(step), paint));
     return EXIT.done;
   }
   const view = runView(run.state);
   const views = steps ? stepViews(run.state, run.records) : [];
-  if (json) {
-    printLine(JSON.stringify(steps ? { ...view, steps: views } : view, null, 2));
-    return EXIT.done;
-  }
-  const lines = [...runLines(view, paint), ...views.flatMap((one) => ['', ...stepLines(one, paint)])];
-  for (const line of lines) printLine(line);
+  if (json) return printResult(steps ? { ...view, steps: views } : view);
+  const lines = views.flatMap((one) => ['', ...stepLines(one, costOf(one.id), paint)]);
+  printLines([...runLines(view, run.state.cost, paint), ...lines]);
   return EXIT.done;
 }
 
 export async function why(wanted: string, named: string | undefined): Promise<number> {
   const store = storeOf(findProject());
   const run = await readWanted(store, wanted, named);
-  const step = named ?? chosenStep(run);
+  const step = named ?? chosenStep(run, 'status');
   const { state, interrupted } = await shownRun(store, run);
   const { status, because } = present(whyView(state, step, interrupted), `no view of step ${step}`);
   printLine(`${paletteFor(process.stdout).bold(step)} is ${status}.`);
@@ -45,9 +47,21 @@ export async function why(wanted: string, named: string | undefined): Promise<nu
   return EXIT.done;
 }
 
-/** The run, which has the step if one is named. */
+/**
+ * The step that `why` shows if none is named, and `logs` if it has output: otherwise a step that has. Says on stderr which
+ * it is.
+ */
+export function chosenStep({ id, state }: Pick<ReadRun, 'id' | 'state'>, wants: 'status' | 'output'): string {
+  const main = mainStep(state);
+  if (main === null) throw new UsageError(`run ${id} has no steps`, `meow status ${id} shows it`);
+  const step = (wants === 'output' ? mainOutput(state) : null) ?? main;
+  const instead = step === main ? '' : `, since ${main.id} (${main.status}) has no output of its own`;
+  warn(`step ${step.id} (${step.status})${instead}; for another one, name it: meow show ${id} --steps`);
+  return step.id;
+}
+
 async function readWanted(store: Store, wanted: string, step: string | undefined): Promise<ReadRun> {
   const run = await readRun(store, await resolveRun(store, wanted));
-  if (step !== undefined) requireStep(run, step, nearest(step, run.state.steps.keys()));
+  if (step !== undefined) requireStep(run, step);
   return run;
 }

@@ -2,22 +2,22 @@
 
 import { relative } from 'node:path';
 
-import { agentsLeft } from '../../app/agent-liveness.ts';
 import { follow, type FollowedRun } from '../../app/follow.ts';
 import type { RunState } from '../../app/observer.ts';
 import { findProject } from '../../app/project.ts';
+import { agentsLeft } from '../../app/run-agents.ts';
 import { shownRun, type ShownRun } from '../../app/shown-run.ts';
 import { latestRun, readRun, refusedMessagesOf, resolveRun, type Store, storeOf } from '../../app/runs.ts';
 import { describeWorkspace, workspaceOf } from '../../app/workspace.ts';
 import { crash } from '../../sys/errors.ts';
 import type { Palette } from '../../view/row.ts';
 import { statusView } from '../../view/status.ts';
-import { summaryLines } from '../../view/summary-lines.ts';
+import { summaryLines } from '../../view/summary.ts';
 import { treeLines } from '../../view/tree-lines.ts';
 import type { Switches } from '../flags.ts';
-import { EXIT, isOutputClosed, printJson, printLine } from '../output.ts';
+import { EXIT, isOutputClosed, printJson, printLines, printResult } from '../output.ts';
 import { Redraw } from '../redraw.ts';
-import { isAscii, moves } from '../reporters.ts';
+import { GateWork, isAscii, moves } from '../reporters.ts';
 import { canRedraw, lineWidth, paletteFor } from '../terminal.ts';
 
 export async function status(wanted: string | undefined, { json, watch }: Switches<'json' | 'watch'>): Promise<number> {
@@ -25,14 +25,14 @@ export async function status(wanted: string | undefined, { json, watch }: Switch
   const id = wanted === undefined ? await latestRun(store) : await resolveRun(store, wanted);
   if (!watch) {
     const run = await readRun(store, id);
-    if (json) printLine(JSON.stringify(await statusObject(store, run), null, 2));
-    else for (const line of await statusLines(store, run)) printLine(line);
+    if (json) return printResult(await statusObject(store, run));
+    printLines(await statusLines(store, run));
   } else if (!json && canRedraw(process.stdout)) await watchAsTree(store, id);
   else {
     const show = async (run: FollowedRun): Promise<boolean> => {
       const isOver = run.state.phase === 'ended';
       if (json) printJson(await statusObject(store, run));
-      else for (const line of [...(await statusLines(store, run)), ...(isOver ? [] : [''])]) printLine(line);
+      else printLines([...(await statusLines(store, run)), ...(isOver ? [] : [''])]);
       return !isOver;
     };
     await follow(store, id, show, isOutputClosed);
@@ -40,7 +40,6 @@ export async function status(wanted: string | undefined, { json, watch }: Switch
   return EXIT.done;
 }
 
-/** The object of `status --json`. */
 async function statusObject(store: Store, run: FollowedRun): Promise<object> {
   const { engine, interrupted } = await shownRun(store, run);
   const view = statusView(run.state, { id: run.id });
@@ -69,15 +68,25 @@ const LOOK_MS = 1_000;
 async function watchAsTree(store: Store, id: string): Promise<void> {
   const palette = paletteFor(process.stdout);
   let shown: ShownRun | null = null;
+  const work = new GateWork(workOf, () => redraw.changed());
   const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] => {
     if (shown === null) return [];
     const now = shown.interrupted ? shown.now : Date.now();
-    return treeLines(shown.state, { ...size, now, interrupted: shown.interrupted, palette, ascii: isAscii(), closing });
+    return treeLines(shown.state, {
+      ...size,
+      now,
+      interrupted: shown.interrupted,
+      palette,
+      ascii: isAscii(),
+      closing,
+      work: closing ? [] : work.lines,
+    });
   };
   const isMoving = (): boolean => shown !== null && !shown.interrupted && moves(shown.state);
   const redraw = new Redraw({ lines, moves: isMoving, settled: () => true }, process.stdout);
   const show = async (run: FollowedRun): Promise<void> => {
     shown = await shownRun(store, run);
+    work.refresh(shown.state);
     redraw.changed();
   };
   // An engine that dies leaves no record.
@@ -97,7 +106,7 @@ async function watchAsTree(store: Store, id: string): Promise<void> {
     await follow(store, id, seen, isOutputClosed);
     if (last !== null) {
       redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }, true));
-      for (const line of summaryLines(last, palette, await workOf(last, palette)).slice(1)) printLine(line);
+      printLines(summaryLines(last, palette, await workOf(last, palette)).slice(1));
     }
   } finally {
     clearInterval(looking);

@@ -8,7 +8,7 @@ import { readSettings } from '../../app/sources.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type Diagnostic, hasErrors } from '../../base/source.ts';
 import { countText, diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
-import { EXIT, printLine, report } from '../output.ts';
+import { EXIT, printLine, printLines, printResult, report } from '../output.ts';
 import { paletteFor } from '../terminal.ts';
 
 export async function validate(paths: readonly string[], { json }: { readonly json?: true }): Promise<number> {
@@ -33,10 +33,10 @@ export async function validate(paths: readonly string[], { json }: { readonly js
     }
   }
   const palette = paletteFor(process.stdout);
-  if (json) printLine(JSON.stringify(diagnostics.map(diagnosticJson), null, 2));
+  if (json) printResult(diagnostics.map(diagnosticJson));
   else {
-    for (const diagnostic of diagnostics) printLine(renderDiagnostic(diagnostic, palette));
-    for (const note of notes) printLine(note);
+    printLines(diagnostics.map((diagnostic) => renderDiagnostic(diagnostic, palette)));
+    printLines(notes);
     if (diagnostics.length > 0) printLine(countText(diagnostics));
     else if (!isMissing && !isInvalid)
       printLine(paths.length === 1 ? 'no problems' : `no problems in ${paths.length} files`);

@@ -3,11 +3,13 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { StopWays } from '../../ir/adapter.ts';
 import { crash, tolerate } from '../../sys/errors.ts';
 import { killProcessTree, type Termination } from '../../sys/kill-process-tree.ts';
 import { pauseBeforeStart, type ProcessEvents, startProcess } from '../../sys/process.ts';
+import { watchPath } from '../../sys/watch.ts';
 import type { EnvVariables } from '../environment.ts';
 import { tail } from '../outputs.ts';
 import { deferred } from '../pending-effect.ts';
@@ -20,26 +22,26 @@ import { agentShellText } from './render-adapter.ts';
 
 export interface AgentCommand {
   readonly shell: Shell;
-  /** A program and its arguments. */
   readonly command: readonly string[];
   readonly environment: EnvVariables;
 }
 
 export class AgentProcess {
+  alive = true;
   readonly #start: AgentStart;
   readonly #onGone: () => void;
+  readonly #output: { readonly settleMs: number; readonly read: () => string | null };
   readonly #end = deferred<AgentExit>();
   readonly ended = this.#end.promise;
-  #alive = true;
 
-  /** `onGone`: called once, before `alive` becomes false. */
-  constructor(start: AgentStart, onGone: () => void) {
+  /**
+   * `onGone`: called once, before `alive` becomes false. `output`: how the last output is read, and the time that it may
+   * take to arrive.
+   */
+  constructor(start: AgentStart, onGone: () => void, output = { settleMs: 0, read: () => tail(start.folder) }) {
     this.#start = start;
     this.#onGone = onGone;
-  }
-
-  get alive(): boolean {
-    return this.#alive;
+    this.#output = output;
   }
 
   begin({ shell, command, environment }: AgentCommand): void {
@@ -65,15 +67,30 @@ export class AgentProcess {
     startProcess(request, events);
   }
 
-  /** Follows a process that another engine started. */
-  adopt(): void {
+  /** Follows a process that another engine or a terminal started. `beginMs`: time for its shell to write its record. */
+  adopt(beginMs: number | null = null): void {
     const { folder, marker } = this.#start;
-    const leader = livingLeader(readProcess(folder), marker);
-    if (leader === null) this.#over(readExit(folder), null);
-    else whenGone(leader, folder, (status) => this.#over(status, null));
+    const deadline = performance.now() + (beginMs ?? 0);
+    const check = (): boolean => {
+      // Read once: the file may be written between two reads.
+      const record = readProcess(folder);
+      const leader = livingLeader(record, marker);
+      if (leader !== null) whenGone(leader, folder, (status) => this.#over(status, null));
+      else if (record.kind === 'written' || beginMs === null) this.#over(readExit(folder), null);
+      else if (performance.now() < deadline) return false;
+      else this.refuse(`its shell has not written ${join(folder.path, 'status')}`);
+      return true;
+    };
+    if (check()) return;
+    const end = (): void => {
+      if (!check()) return;
+      clearInterval(polls);
+      watcher?.close();
+    };
+    const polls = setInterval(end, BEGIN_POLL_MS).unref();
+    const watcher = watchPath(folder.path, end, { background: true });
   }
 
-  /** The process could not be started. */
   refuse(reason: string): void {
     this.#over(null, reason);
   }
@@ -95,22 +112,32 @@ export class AgentProcess {
       if (wasCutOff(readExit(folder)) && refusal === null && !wasEndedByUs(this.#start)) {
         await killProcessTree({ marker, leader: null }, { graceMs: 0 }).done;
       }
+      const { settleMs, read } = this.#output;
+      if (settleMs > 0 && refusal === null) await sleep(settleMs, undefined, { ref: false });
       this.#onGone();
-      this.#alive = false;
-      this.#end.resolve({ status, refusal, output: tail(folder) });
+      this.alive = false;
+      this.#end.resolve({ status, refusal, output: read() });
     };
     finish().catch(crash);
   }
 }
 
+/** Poll interval for the record of a shell. */
+const BEGIN_POLL_MS = 250;
+
 /** `readyFile`: in the folder of the start, exists once the agent could take a prompt. */
-export function findAgent(start: AgentStart, readyFile: string, agentOf: () => HostedAgent): FoundAgent {
+export function findAgent(
+  start: AgentStart,
+  readyFile: string,
+  agentOf: () => HostedAgent,
+  lastOutput: () => string | null = () => tail(start.folder),
+): FoundAgent {
   const { folder, marker } = start;
   // Read once, because it may be written at any moment.
   const record = readProcess(folder);
   if (livingLeader(record, marker) !== null) return { kind: 'alive', agent: agentOf() };
   if (record.kind === 'absent') return { kind: 'never' };
-  const exit = { status: readExit(folder), refusal: null, output: tail(folder) };
+  const exit = { status: readExit(folder), refusal: null, output: lastOutput() };
   return { kind: 'gone', wasReady: existsSync(join(folder.path, readyFile)), exit };
 }
 

@@ -56,12 +56,14 @@ type How = 'start' | 'find';
 
 class AgentDriver implements AgentsDriver {
   readonly #options: AgentDriverOptions;
+  readonly #graceMs: number;
   readonly #open = new PendingEffects();
   /** Agents seen by this engine, dead or alive, by name. */
   readonly #agents = new Map<string, HostedAgent>();
 
   constructor(options: AgentDriverOptions) {
     this.#options = options;
+    this.#graceMs = options.graceMs ?? GRACE_MS;
   }
 
   start(effect: Effect, answer: Answer, note: Note = ignoreProgress): void {
@@ -337,10 +339,6 @@ class AgentDriver implements AgentsDriver {
   #folderOf(name: string): AgentFolder {
     return new AgentFolder({ files: this.#options.files, markerOf: (start) => markerOf(this.#options, start) }, name);
   }
-
-  get #graceMs(): number {
-    return this.#options.graceMs ?? GRACE_MS;
-  }
 }
 
 interface Begun {
@@ -365,7 +363,9 @@ function workEnded(agent: string, end: WorkEnd): Outcome {
   switch (end.kind) {
     case 'limit': {
       const message = `agent ${agent} has reached a usage limit: ${end.limit.text}`;
-      return failed('limit-reached', message, { retryAt: end.limit.until });
+      const { until } = end.limit;
+      // If the end of the limit is unknown, a resume tries again.
+      return failed('limit-reached', message, until === null ? { parks: true } : { retryAt: until });
     }
     case 'idle':
       return failed('idle', `agent ${agent} gives no sign of life: ${end.reason}`);

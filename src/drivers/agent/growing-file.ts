@@ -1,9 +1,10 @@
 // Lines of a growing file, read from its beginning once each is complete. Large files are read in portions, so that other
 // work goes on in between. A missing file counts as empty.
 
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
 
-import { ABSENT, tolerate } from '../../sys/errors.ts';
+import { ABSENT, REFUSED, tolerate } from '../../sys/errors.ts';
+import { openForReading } from '../../sys/files.ts';
 import { watchPath } from '../../sys/watch.ts';
 
 export interface GrowingFileOptions {
@@ -14,7 +15,6 @@ export interface GrowingFileOptions {
   line(text: string): void;
   /** A line was skipped. */
   longLine?(isEssential: boolean): void;
-  /** Called after more was read. */
   grown?(): void;
 }
 
@@ -37,7 +37,7 @@ export class GrowingFile {
 
   /** Reads a portion. Returns whether there may be more. */
   read(): boolean {
-    this.#file ??= tolerate(ABSENT, null, () => openSync(this.#path, 'r'));
+    this.#file ??= tolerate([...ABSENT, ...REFUSED], null, () => openForReading(this.#path));
     if (this.#file === null) return false;
     for (let chunks = 0; chunks < CHUNKS_A_PORTION; chunks++) {
       const length = readSync(this.#file, CHUNK, 0, CHUNK.length, this.#at);
@@ -98,7 +98,6 @@ interface LongLine {
   /** Offsets in the file, without the line end. */
   readonly from: number;
   readonly to: number;
-  /** Contains one of the essential parts. */
   readonly essential: boolean;
 }
 

@@ -30,9 +30,7 @@ export interface AgentHost {
 
 export type FoundAgent =
   | { readonly kind: 'alive'; readonly agent: HostedAgent }
-  /** Nothing of this start ever ran. */
   | { readonly kind: 'never' }
-  /** It ran and has exited. */
   | { readonly kind: 'gone'; readonly wasReady: boolean; readonly exit: AgentExit };
 
 export interface StartRequest {
@@ -138,11 +136,10 @@ export interface AgentExit {
   readonly status: number | null;
   /** Why it never started. */
   readonly refusal: string | null;
-  /** Last output. */
   readonly output: string | null;
 }
 
-/** The host for an adapter and a channel (default: the adapter's first); the error is a sentence. */
+/** The host for an adapter and a channel; the error is a sentence. */
 export type HostFor = (adapter: string, channel: Channel | null) => Result<HostChoice, string>;
 
 export interface HostChoice {
@@ -153,10 +150,9 @@ export interface HostChoice {
   readonly sessionId: 'chosen' | 'told' | 'none';
 }
 
-/** Chooses the host for an adapter: by the requested channel, else by the adapter's first. The error is a sentence. */
 export type AdapterNamed = (name: string) => Result<Adapter, string>;
 
-/** `defaultChannel` applies if neither step nor adapter decides. */
+/** The requested channel decides, else the adapter's first; `defaultChannel` applies if neither does. */
 export function hostsByChannel(
   adapters: AdapterNamed,
   hosts: Readonly<Record<Channel, (adapter: Adapter) => Result<AgentHost, string>>>,
@@ -174,19 +170,14 @@ export function hostsByChannel(
     if (known !== undefined) return ok(known);
     const host = hosts[channel.value](adapter);
     if (!host.ok) return host;
-    const sessionId = sessionIdOf(adapter, channel.value);
-    const choice = { host: host.value, adapter, channel: channel.value, sessionId };
+    const sessionIds = {
+      terminal: adapter.terminal?.sessionId ?? 'none',
+      headless: adapter.headless?.sessionId ?? 'none',
+      acp: 'told',
+      mailbox: 'chosen',
+    } as const;
+    const choice = { host: host.value, adapter, channel: channel.value, sessionId: sessionIds[channel.value] };
     made.set(key, choice);
     return ok(choice);
   };
-}
-
-function sessionIdOf({ terminal, headless }: Adapter, channel: Channel): HostChoice['sessionId'] {
-  const ids = {
-    terminal: terminal?.sessionId ?? 'none',
-    headless: headless?.sessionId ?? 'none',
-    acp: 'told',
-    mailbox: 'chosen',
-  } as const;
-  return ids[channel];
 }

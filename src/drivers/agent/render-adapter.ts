@@ -62,7 +62,6 @@ export function turnHoles(
   return ok({ ...values, folder: run.files.localPath(`adapters/${fileName(adapter.name)}~${hash}`) });
 }
 
-/** The error is a sentence. */
 function fillHoles(text: Text, values: HoleValues, format: AdapterFile['format'] = 'text'): Result<string, string> {
   return fillString(text, ([name = '']) => {
     const value = own(values, name as Hole);
@@ -84,7 +83,7 @@ export function fillCommand(texts: readonly (Text | null)[], values: HoleValues)
   return ok(parts.join(' '));
 }
 
-/** The environment of an agent: the caller's, with the changes of its adapter, its run and its step. The error is a sentence. */
+/** The environment of an agent: the caller's, with the changes of its adapter, its run and its step. */
 export function agentEnvironment(
   adapter: Adapter,
   run: DriverContext,
@@ -108,7 +107,7 @@ export function agentEnvironment(
   return ok({ ...wholeEnvironment(layers.value), ...permissions, ...name });
 }
 
-/** Creates the home folder and writes the files. The error is a sentence. */
+/** Creates the home folder and writes the files. */
 export function layOut(adapter: Adapter, values: HoleValues, environment: EnvVariables): Result<null, string> {
   return unlessRefused(() => {
     const folder = present(values.folder, 'a start without a folder');
@@ -127,12 +126,10 @@ export function layOut(adapter: Adapter, values: HoleValues, environment: EnvVar
   });
 }
 
-/** The error is a sentence. */
-function fillFiles(
-  { files }: Adapter,
-  values: HoleValues,
-): Result<readonly { readonly path: string; readonly content: string }[], string> {
-  const filled: { readonly path: string; readonly content: string }[] = [];
+type FilledFile = Readonly<Record<'path' | 'content', string>>;
+
+function fillFiles({ files }: Adapter, values: HoleValues): Result<readonly FilledFile[], string> {
+  const filled: FilledFile[] = [];
   for (const file of files) {
     const path = fillHoles(file.path, values);
     if (!path.ok) return path;

@@ -12,16 +12,18 @@ import { ok } from '../../base/errors.ts';
 import type { RunFiles } from '../../engine/ports.ts';
 import type { AgentMessage } from '../../ir/prompt-text.ts';
 import { hasBegun, limitOf, mailboxIn, makeMailbox, READY, sendMail } from '../../sim/mail.ts';
-import { tolerate } from '../../sys/errors.ts';
+import { timeLimit } from '../../sys/clock.ts';
+import { tolerate, UNUSABLE } from '../../sys/errors.ts';
 import { readUntrustedFile, replacePrivate } from '../../sys/files.ts';
 import { watchPath } from '../../sys/watch.ts';
+import { ignoreProgress } from '../pending-effect.ts';
 import { findShell } from '../recording-shell.ts';
-import { fileName, REFUSALS, unlessRefused } from '../step-folder.ts';
+import { fileName, unlessRefused } from '../step-folder.ts';
 import { AgentProcess, endBySignal, findAgent } from './agent-process.ts';
 import type { AgentStart } from './files.ts';
-import { type AgentExit, type AgentHost, type Concluded, type Handover, type HandRequest, notTaken } from './host.ts';
 import { watchOrPoll } from './growing-file.ts';
-import type { HostedAgent, Readiness, StartRequest, WorkEnd } from './host.ts';
+import { type AgentExit, type AgentHost, type Concluded, type Handover, never, notTaken } from './host.ts';
+import type { HandRequest, HostedAgent, Readiness, StartRequest, WorkEnd } from './host.ts';
 
 /** Name of the script among a workflow's attachments, and in the run's folder. */
 export const SIM_SCRIPT = 'sim.toml';
@@ -56,20 +58,20 @@ export function simHost(options: SimHostOptions): AgentHost {
 class SimulatedAgent implements HostedAgent {
   readonly start: AgentStart;
   readonly terminal = null;
+  readonly session: string | null;
   readonly process: AgentProcess;
+  readonly ended: Promise<AgentExit>;
   readonly #gone = new AbortController();
 
   constructor(start: AgentStart) {
     this.start = start;
+    this.session = start.session;
     this.process = new AgentProcess(start, () => this.#gone.abort());
+    this.ended = this.process.ended;
   }
 
   get alive(): boolean {
     return this.process.alive;
-  }
-
-  get ended(): Promise<AgentExit> {
-    return this.process.ended;
   }
 
   begin({ start, environment }: StartRequest, options: SimHostOptions): void {
@@ -83,10 +85,6 @@ class SimulatedAgent implements HostedAgent {
     if (!script.ok) return this.process.refuse(script.error);
     const command = [...options.command, path, script.value, join(dirname(path), 'memory.json')];
     this.process.begin({ shell, command, environment });
-  }
-
-  get session(): string | null {
-    return this.start.session;
   }
 
   async ready(timeoutMs: number): Promise<Readiness> {
@@ -111,7 +109,7 @@ class SimulatedAgent implements HostedAgent {
   }
 
   hasBegun(id: string): boolean {
-    return tolerate(REFUSALS, false, () => hasBegun(mailboxIn(this.start.folder.path), fileName(id)));
+    return tolerate(UNUSABLE, false, () => hasBegun(mailboxIn(this.start.folder.path), fileName(id)));
   }
 
   atWork({ id }: AgentMessage, over: AbortSignal): Promise<WorkEnd> {
@@ -138,29 +136,26 @@ class SimulatedAgent implements HostedAgent {
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {
     const press = { kind: 'key', id: `${id} interrupt`, key: 'C-c' } as const;
-    await this.hand(press, { timeoutMs, note: () => Promise.resolve(), givenUp: new Promise(() => {}) });
+    await this.hand(press, { timeoutMs, note: ignoreProgress, givenUp: never() });
   }
 
   /** Whether the condition became true before the time limit, the agent's exit, or giving up. */
   #until(folder: string, timeoutMs: number, isTrue: () => boolean, givenUp?: Promise<unknown>): Promise<boolean> {
     return new Promise((resolve) => {
+      const { ended, cancel } = timeLimit({ timeoutMs, givenUp, signal: this.#gone.signal });
       const end = (): void => {
-        clearTimeout(timer);
+        cancel();
         clearInterval(looks);
         watcher?.close();
-        this.#gone.signal.removeEventListener('abort', end);
         resolve(isTrue());
       };
       const look = (): void => {
         if (isTrue()) end();
       };
-      const timer = setTimeout(end, timeoutMs);
       const watcher = watchPath(folder, look, { background: true });
       const looks = setInterval(look, watcher === null ? LOOK_UNWATCHED_MS : LOOK_MS);
-      this.#gone.signal.addEventListener('abort', end);
-      void givenUp?.then(end);
-      if (!this.alive) end();
-      else look();
+      void ended.then(end);
+      look();
     });
   }
 }

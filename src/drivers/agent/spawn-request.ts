@@ -9,7 +9,7 @@ import type { Effect, SpawnSpec } from '../../ir/effect.ts';
 import type { FilledText } from '../../ir/text.ts';
 import { MARKER } from '../../sys/process.ts';
 import { type DriverContext, type EnvVariables, resolveWorkdir } from '../environment.ts';
-import { resolveText, resolveTexts } from '../outputs.ts';
+import { resolveTexts } from '../outputs.ts';
 import { findProgram } from '../recording-shell.ts';
 import type { AgentStart } from './files.ts';
 import type { AgentExit } from './host.ts';
@@ -24,21 +24,16 @@ export interface SpawnRequest {
   readonly environmentOf: (start: AgentStart) => Result<EnvVariables, string>;
 }
 
-/** The error is a sentence. */
 export function agentName(
-  spec: SpawnSpec<FilledText>,
+  { agent, adapter }: SpawnSpec<FilledText>,
   files: RunFiles,
-): Result<{ readonly agent: string; readonly adapter: string }, string> {
-  const agent = resolveText(spec.agent, files);
-  if (!agent.ok) return agent;
+): Result<Readonly<Record<'agent' | 'adapter', string>>, string> {
+  const names = resolveTexts({ agent, adapter }, files);
+  if (!names.ok || !hasControlCharacters(names.value.agent)) return names;
   // Messages to the run cannot carry such a name.
-  if (hasControlCharacters(agent.value))
-    return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
-  const adapter = resolveText(spec.adapter, files);
-  return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
+  return err(`the name ${JSON.stringify(names.value.agent)} contains control characters`);
 }
 
-/** The error is a sentence. */
 export function spawnRequest(
   effect: Effect,
   spec: SpawnSpec<FilledText>,

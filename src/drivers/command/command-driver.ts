@@ -9,32 +9,31 @@
 // marker, and `processesOfRun` finds it. A command that a signal ends leaves nothing.
 
 import { availableParallelism } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
 import { assert, err, ok, type Result } from '../../base/errors.ts';
 import type { Answer, Driver, RunFiles, StopHow } from '../../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../ir/effect.ts';
 import type { FilledText } from '../../ir/text.ts';
-import { crash, type ErrnoError, EXHAUSTED, isErrno } from '../../sys/errors.ts';
-import { makeFolder, writePrivate } from '../../sys/files.ts';
+import { crash, type ErrnoError, EXHAUSTED, isErrno, UNUSABLE } from '../../sys/errors.ts';
 import { killProcessTree, type Termination } from '../../sys/kill-process-tree.ts';
-import { lives, pauseBeforeStart, type ProcessEntry, type ProcessRequest, startProcess } from '../../sys/process.ts';
-import { watchPath } from '../../sys/watch.ts';
+import { pauseBeforeStart, type ProcessEntry, type ProcessRequest, startProcess } from '../../sys/process.ts';
 import type { DriverContext, EnvVariables } from '../environment.ts';
 import { environmentFor, inRun, markerOf, resolveWorkdir, variablesByName } from '../environment.ts';
 import { commandOutcome, failed, resolveText, resolveTexts, unfinishedOutcome } from '../outputs.ts';
 import { type CommandLine, commandLine, findShell, NOT_BEGUN, type Shell } from '../recording-shell.ts';
-import { hasBegunProcess, livingLeader } from '../session-leader.ts';
-import { Spawner, type SpawnEvents, type SpawnRequest } from '../spawner.ts';
+import { hasBegunProcess, livingLeader, whenGone } from '../session-leader.ts';
+import { Spawner, type SpawnEvents } from '../spawner.ts';
 import {
+  prepareStepFolder,
   readExit,
   readExitTime,
   readProcess,
-  REFUSALS,
   stepFile,
   stepFolder,
   type StepFolder,
   wasCutOff,
+  writeStepFile,
 } from '../step-folder.ts';
 
 export interface CommandDriverOptions extends DriverContext {
@@ -60,12 +59,9 @@ class CommandDriver implements Driver {
   readonly #waiting: Attempt[] = [];
   readonly #spawner: Spawner;
   #requested = 0;
-  /** Processes started in the last 50 ms, and when: caps the burst of starts. */
-  readonly #young = new Map<Attempt, number>();
-  #growing = false;
+  /** Processes started in the last 50 ms: caps the burst of starts. */
+  readonly #young = new Set<Attempt>();
   #scheduled = false;
-  /** The effect that the engine will start next. */
-  #prepared: Attempt | null = null;
   /** A process was started in this tick. */
   #busy = false;
 
@@ -87,15 +83,6 @@ class CommandDriver implements Driver {
     this.#ask('find', effect, answer);
   }
 
-  /** While several commands run, nobody waits for the next one, so preparing it gains nothing. */
-  prepare(effect: Effect): void {
-    if (!this.#spawner.ready || this.#prepared !== null) return;
-    if (this.#attempts.size >= availableParallelism()) return;
-    const attempt = this.#attempt('start', effect);
-    attempt.prepare(this.#spawner);
-    this.#prepared = attempt;
-  }
-
   stop(effectId: string, { force }: StopHow): void {
     this.#attempts.get(effectId)?.stop(force ? 'at-once' : 'gently');
   }
@@ -106,14 +93,13 @@ class CommandDriver implements Driver {
       known.answers.push(answer);
       return;
     }
-    const prepared = this.#prepared?.effect.id === effect.id ? this.#prepared : null;
-    if (prepared !== null) this.#prepared = null;
-    const attempt = prepared ?? this.#attempt(how, effect);
+    assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
+    const attempt = new Attempt(effect, effect.spec, how, this);
     attempt.answers.push(answer);
     this.#attempts.set(effect.id, attempt);
     this.#requested += 1;
     if (this.#requested >= SPAWNER_FROM) this.#spawner.launch();
-    if (prepared !== null || (how === 'start' && !this.#busy)) {
+    if (how === 'start' && !this.#busy) {
       // A single command starts at once, and runs while the engine does the rest of its work.
       this.#busy = true;
       setImmediate(() => {
@@ -126,50 +112,39 @@ class CommandDriver implements Driver {
     this.#schedule();
   }
 
-  #attempt(how: 'start' | 'find', effect: Effect): Attempt {
-    assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
-    return new Attempt(effect, effect.spec, how, this);
-  }
-
   /** Starts the process of an attempt. */
   launch(attempt: Attempt, request: ProcessRequest): void {
     if (!this.#spawner.ready) return startProcess(request, attempt);
-    this.#young.set(attempt, performance.now());
-    this.#spawner.start(spawnRequest(request), attempt);
+    this.#young.add(attempt);
+    setTimeout(() => this.#hasStartedUp(attempt), YOUNG_MS).unref();
+    const { cwd, prefix, environment, path, args } = request;
+    const commands = [[path, path, ...args]] as const;
+    const streams = { files: {}, stdin: '/dev/null', record: null };
+    this.#spawner.start({ cwd, prefix, environment, ...streams, commands }, attempt);
   }
 
   /** The attempt is over. */
   forget(attempt: Attempt): void {
     this.#attempts.delete(attempt.effect.id);
+    this.#hasStartedUp(attempt);
+  }
+
+  #hasStartedUp(attempt: Attempt): void {
     if (this.#young.delete(attempt)) this.#schedule();
   }
 
   #schedule(): void {
     if (this.#scheduled || this.#waiting.length === 0) return;
     this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#begin();
-    });
+    setImmediate(() => this.#begin());
   }
 
   /** A start without the spawner blocks the engine for a millisecond, so there are only a few in one tick. */
   #begin(): void {
+    this.#scheduled = false;
     const room = this.#spawner.ready ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
     for (const attempt of this.#waiting.splice(0, Math.max(0, room))) attempt.begin();
     if (room > 0) this.#schedule();
-    else if (!this.#growing) {
-      this.#growing = true;
-      setTimeout(() => this.#grow(), YOUNG_MS).unref();
-    }
-  }
-
-  /** Forgets processes that are no longer starting up, and starts the next ones. */
-  #grow(): void {
-    this.#growing = false;
-    const before = performance.now() - YOUNG_MS;
-    for (const [attempt, since] of this.#young) if (since <= before) this.#young.delete(attempt);
-    this.#schedule();
   }
 }
 
@@ -179,20 +154,16 @@ const SPAWNER_FROM = 6;
 const YOUNG_MAX = Math.max(24, 4 * availableParallelism());
 const YOUNG_MS = 50;
 const GRACE_MS = 5_000;
-const LOOK_MIN_MS = 250;
-const LOOK_MAX_MS = 5_000;
 
 type Life =
   | { readonly kind: 'waiting' }
-  /** Ready to begin; not requested yet. */
-  | { readonly kind: 'prepared'; readonly goAhead: () => void }
   /** The system was short of something; tried again later. */
   | { readonly kind: 'refused'; readonly timer: NodeJS.Timeout }
   /** Requested; a stop that arrives meanwhile takes effect once it has begun. */
   | { readonly kind: 'starting'; stop: 'gently' | 'at-once' | null }
   /** Our own child, or the spawner's: its exit is reported. */
   | { readonly kind: 'running'; readonly pid: number }
-  /** Started by an earlier engine: its record shows its exit, and polling shows whether it is alive. */
+  /** Started by an earlier engine. */
   | { readonly kind: 'found'; readonly entry: ProcessEntry; readonly unwatch: () => void }
   | { readonly kind: 'ending'; readonly ending: Termination; reason: EndReason }
   | { readonly kind: 'over' };
@@ -219,27 +190,8 @@ class Attempt implements SpawnEvents {
     this.#folder = stepFolder(driver.options.files, effect.step, effect.attempt);
   }
 
-  /** Does all of a start but its last step. If that fails, `begin` does the whole start. */
-  prepare(spawner: Spawner): void {
-    try {
-      const request = this.#request();
-      const isPlain = request.ok && request.value.script === null;
-      const goAhead = isPlain ? spawner.prepare(spawnRequest(request.value), this) : null;
-      if (goAhead !== null) this.#life = { kind: 'prepared', goAhead };
-    } catch (error) {
-      if (!isErrno(error, ...REFUSALS)) throw error;
-    }
-  }
-
   begin(): void {
-    const life = this.#life;
-    if (life.kind === 'prepared') {
-      this.#starts += 1;
-      this.#life = { kind: 'starting', stop: null };
-      life.goAhead();
-      return;
-    }
-    if (life.kind !== 'waiting') return;
+    if (this.#life.kind !== 'waiting') return;
     if (this.#how === 'start') this.#launch();
     else this.#lookAround();
   }
@@ -248,7 +200,6 @@ class Attempt implements SpawnEvents {
     const life = this.#life;
     switch (life.kind) {
       case 'waiting':
-      case 'prepared':
         if (this.#how === 'start') this.#answerSoon(NOT_RUN);
         // Not looked for yet: an earlier engine may have started it.
         else if (!this.#concludeRecorded())
@@ -284,13 +235,10 @@ class Attempt implements SpawnEvents {
     let request: Result<CommandRequest, string>;
     try {
       request = this.#request();
-      if (request.ok && request.value.script !== null) {
-        const path = stepFile(this.#folder, 'script');
-        makeFolder(dirname(path));
-        writePrivate(path, request.value.script);
-      }
+      prepareStepFolder(this.#folder);
+      if (request.ok && request.value.script !== null) writeStepFile(this.#folder, 'script', request.value.script);
     } catch (error) {
-      if (!isErrno(error, ...REFUSALS)) throw error;
+      if (!isErrno(error, ...UNUSABLE)) throw error;
       setImmediate(() => this.refused(error));
       return;
     }
@@ -308,8 +256,7 @@ class Attempt implements SpawnEvents {
   /** The spawner is dead. Processes that it started go on, and starting one again cannot run its script twice (shell/1). */
   abandoned(): void {
     const life = this.#life;
-    if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
-    else if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
+    if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
     else if (life.kind === 'starting') this.#launch();
     else if (life.kind === 'running') this.#lookAround();
     else if (life.kind === 'ending') life.ending.look();
@@ -346,20 +293,11 @@ class Attempt implements SpawnEvents {
 
   refused(error: ErrnoError): void {
     const life = this.#life;
-    // `begin` tries again, and reports the reason.
-    if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
     if (life.kind !== 'starting' && life.kind !== 'running') return;
     if (life.kind === 'starting' && life.stop !== null) return this.#answer(NOT_RUN);
     const pauseMs = pauseBeforeStart(error, this.#starts);
-    if (pauseMs !== null) {
-      const timer = setTimeout(() => {
-        this.#life = { kind: 'waiting' };
-        this.#launch();
-      }, pauseMs);
-      this.#life = { kind: 'refused', timer };
-      return;
-    }
-    this.#answer(notStarted(this.#reasonOf(error)));
+    if (pauseMs === null) this.#answer(notStarted(this.#reasonOf(error)));
+    else this.#life = { kind: 'refused', timer: setTimeout(() => this.#launch(), pauseMs) };
   }
 
   #reasonOf(error: ErrnoError): string {
@@ -386,38 +324,16 @@ class Attempt implements SpawnEvents {
     if (this.#concludeRecorded()) return;
     const record = readProcess(this.#folder);
     const entry = livingLeader(record, this.#marker);
-    if (entry !== null) this.#await(entry);
+    if (entry !== null) {
+      const unwatch = whenGone(entry, this.#folder, (status) => {
+        if (status === null) this.#lookAround();
+        else this.#conclude(status);
+      });
+      this.#life = { kind: 'found', entry, unwatch };
+    }
     // If another process of this attempt is just starting, only one of the two runs the script (shell/1).
     else if (record.kind === 'absent' && readProcess(this.#folder).kind === 'absent') this.#launch();
     else if (!this.#concludeRecorded()) this.#end('lost', 'gently', null);
-  }
-
-  #await(entry: ProcessEntry): void {
-    let pauseMs = LOOK_MIN_MS;
-    let timer: NodeJS.Timeout;
-    const watcher = watchPath(stepFile(this.#folder, 'status'), () => look());
-    const unwatch = (): void => {
-      clearTimeout(timer);
-      watcher?.close();
-    };
-    const look = (): boolean => {
-      const isOver = this.#concludeRecorded();
-      if (isOver) unwatch();
-      return isOver;
-    };
-    const lookSlowly = (): void => {
-      const alive = lives(entry);
-      if (look()) return;
-      if (!alive) {
-        unwatch();
-        this.#lookAround();
-        return;
-      }
-      timer = setTimeout(lookSlowly, pauseMs);
-      pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS);
-    };
-    this.#life = { kind: 'found', entry, unwatch };
-    lookSlowly();
   }
 
   /** Whether its exit is recorded. */
@@ -447,9 +363,8 @@ class Attempt implements SpawnEvents {
     const life = this.#life;
     if (wasCutOff(status)) return this.#end(status, 'gently', life.kind === 'running' ? life.pid : null);
     this.#life = { kind: 'over' };
-    this.#outcomeOf(status)
-      .then((outcome) => this.#answer(outcome))
-      .catch(crash);
+    const answer = async (): Promise<void> => this.#answer(await this.#outcomeOf(status));
+    answer().catch(crash);
   }
 
   async #outcomeOf(status: number): Promise<Outcome> {
@@ -481,11 +396,6 @@ class Attempt implements SpawnEvents {
 }
 
 type CommandRequest = ProcessRequest & CommandLine;
-
-function spawnRequest({ cwd, prefix, environment, path, args }: ProcessRequest): SpawnRequest {
-  const commands = [[path, path, ...args]] as const;
-  return { cwd, prefix, environment, files: {}, stdin: '/dev/null', record: null, commands };
-}
 
 const LOST = 'the command was started by an earlier engine, and is gone without an exit status';
 

@@ -4,41 +4,39 @@
 //                     a later engine reports the same.
 
 import { existsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 
+import { assert } from '../../base/errors.ts';
 import { formatDuration } from '../../base/time.ts';
 import type { Answer, Driver } from '../../engine/ports.ts';
-import type { CommandSpec, Effect } from '../../ir/effect.ts';
+import type { Effect } from '../../ir/effect.ts';
 import { ABSENT, tolerate } from '../../sys/errors.ts';
-import { makeFolder, writePrivate } from '../../sys/files.ts';
-import type { DriverContext } from '../environment.ts';
-import { stepFile, stepFolder } from '../step-folder.ts';
+import { stepFile, stepFolder, writeStepFile } from '../step-folder.ts';
 import { commandDriver, type CommandDriverOptions } from './command-driver.ts';
 
 export function limitedCommands(options: CommandDriverOptions): Driver {
   const plain = commandDriver(options);
   /** By the names of inherited variables. */
   const sealed = new Map<string, Driver>();
-  const driverFor = ({ inherit }: Limits): Driver => {
+  const driverWith = (inherit: readonly string[] | undefined): Driver => {
     if (inherit === undefined) return plain;
     const key = inherit.join(' ');
-    const known = sealed.get(key) ?? commandDriver({ ...options, ...onlyWith(inherit, options) });
-    sealed.set(key, known);
-    return known;
+    const inherited = Object.entries(options.environment).filter(([name]) => inherit.includes(name));
+    const environment = Object.fromEntries(inherited);
+    const driver = sealed.get(key) ?? commandDriver({ ...options, environment, binFolder: null });
+    sealed.set(key, driver);
+    return driver;
   };
   const ask = (how: 'start' | 'find', effect: Effect, answer: Answer): void => {
-    const limits = limitsOf(effect);
-    const driver = driverFor(limits);
-    driver[how](effect, limits.idleMs === undefined ? answer : watched(driver, effect, limits.idleMs, answer));
+    const { id, spec } = effect;
+    assert(spec.kind === 'command', `no command: ${id} is a ${spec.kind}`);
+    const driver = driverWith(spec.inherit);
+    driver[how](effect, spec.idleMs === undefined ? answer : watched(driver, effect, spec.idleMs, answer));
   };
   const watched = (driver: Driver, effect: Effect, idleMs: number, answer: Answer): Answer => {
     const folder = stepFolder(options.files, effect.step, effect.attempt);
     const file = stepFile(folder, 'silent');
     const end = (): void => {
-      if (!existsSync(file)) {
-        makeFolder(dirname(file));
-        writePrivate(file, '');
-      }
+      if (!existsSync(file)) writeStepFile(folder, 'silent', '');
       driver.stop(effect.id, { force: false, why: 'timeout' });
     };
     const files = ['stdout', 'stderr'].map((name) => stepFile(folder, name));
@@ -59,29 +57,13 @@ export function limitedCommands(options: CommandDriverOptions): Driver {
   return {
     start: (effect, answer) => ask('start', effect, answer),
     find: (effect, answer) => ask('find', effect, answer),
-    prepare(effect) {
-      const { idleMs, inherit } = limitsOf(effect);
-      if (idleMs === undefined && inherit === undefined) plain.prepare?.(effect);
-    },
     stop(effectId, how) {
       for (const driver of [plain, ...sealed.values()]) driver.stop(effectId, how);
     },
   };
 }
 
-type Limits = Pick<CommandSpec<unknown>, 'idleMs' | 'inherit'>;
-
 const CUT_OFF: ReadonlySet<string> = new Set(['stopped', 'lost', 'signal']);
-
-function limitsOf({ spec }: Effect): Limits {
-  return spec.kind === 'command' ? spec : {};
-}
-
-/** Options for commands that inherit only the named variables. */
-function onlyWith(names: readonly string[], { environment }: DriverContext): Partial<DriverContext> {
-  const inherited = Object.entries(environment).filter(([name]) => names.includes(name));
-  return { environment: Object.fromEntries(inherited), binFolder: null };
-}
 
 /**
  * Limits how long a process may be silent. Silence means that its files do not grow; they are checked only when the

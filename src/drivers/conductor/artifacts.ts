@@ -4,14 +4,14 @@
 // artifacts/2  A visit never writes into the folder of another. A visit that is found again writes the same files once
 //              more.
 // artifacts/3  Agents may write to the run directory. Nothing is written through a link that they planted there: a
-//              folder that is a link is refused (EACCES), a file that is a link is replaced.
+//              folder or a file that is a link, a pipe or the like is replaced (sys/files.ts).
 
-import { chmodSync, copyFileSync, existsSync, linkSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, linkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 
 import { tolerate } from '../../sys/errors.ts';
-import { makeFolder } from '../../sys/files.ts';
+import { lookAt, makeFolderBelow } from '../../sys/files.ts';
 import { exists } from '../git/worktree-paths.ts';
 import type { Task } from './context.ts';
 
@@ -47,10 +47,9 @@ export class VisitFolder {
   constructor({ context: { runDir }, visit, step }: Task) {
     this.#path = join(runDir, 'artifacts', step, visit.slice(step.length + 1));
     this.#runDir = runDir;
-    makeFolderWithin(runDir, this.#path);
+    makeFolderBelow(runDir, this.#path);
   }
 
-  /** Recorded artifacts, in order. */
   get artifacts(): readonly Artifact[] {
     return [...this.#artifacts.values()];
   }
@@ -58,65 +57,54 @@ export class VisitFolder {
   /** Path for a writer that needs one. `name` may contain folders. */
   place(name: string): string {
     const path = join(this.#path, name);
-    makeFolderWithin(this.#runDir, dirname(path));
+    makeFolderBelow(this.#runDir, dirname(path));
     removeAt(path);
     return path;
   }
 
-  /** Records a file that was written at its path. */
-  record(role: ArtifactRole, name: string, required = true): Artifact {
+  #record(role: ArtifactRole, name: string, required: boolean): Artifact {
     const path = relative(this.#runDir, join(this.#path, name)).split(sep).join('/');
-    const artifact = { role, path, media_type: mediaType(name), required };
+    const media_type = MEDIA_TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream';
+    const artifact = { role, path, media_type, required };
     this.#artifacts.set(path, artifact);
     return artifact;
   }
 
   write(role: ArtifactRole, name: string, contents: string): Artifact {
     writeFileSync(this.place(name), contents, { flag: 'wx', mode: 0o600 });
-    return this.record(role, name);
+    return this.#record(role, name, true);
   }
 
-  /** Indented JSON. */
   writeJson(role: ArtifactRole, name: string, value: unknown): Artifact {
     return this.write(role, name, `${JSON.stringify(value, null, 2)}\n`);
   }
 
-  /** Copies another file, byte for byte. */
   copy(role: ArtifactRole, name: string, from: string, required = true): Artifact {
     copyNew(from, this.place(name));
-    return this.record(role, name, required);
+    return this.#record(role, name, required);
   }
 
   copyIfExists(role: ArtifactRole, name: string, from: string): void {
-    if (existsSync(from)) this.copy(role, name, from);
+    if (isFile(from)) this.copy(role, name, from);
   }
 
   /** The same for a file that nobody writes to any more: a large one is hard-linked if the system allows it. */
   linkIfExists(role: ArtifactRole, name: string, from: string): void {
-    if (!existsSync(from)) return;
+    if (!isFile(from)) return;
     const place = this.place(name);
-    if (statSync(from).size <= COPIED_BYTES_MAX || !isLinked(from, place)) copyNew(from, place);
-    this.record(role, name);
+    const isLarge = statSync(from).size > COPIED_BYTES_MAX;
+    const refusals = ['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'];
+    const isLinked = isLarge && tolerate(refusals, false, () => linkSync(from, place)) !== false;
+    if (!isLinked) copyNew(from, place);
+    this.#record(role, name, true);
   }
-}
-
-/** Creates a folder in the run directory without following links (artifacts/3). */
-export function makeFolderWithin(runDir: string, folder: string): void {
-  // Most exist, and exceptions are slow.
-  if (!existsSync(folder)) makeFolder(folder);
-  if (realpathSync.native(folder) === join(realpathSync.native(runDir), relative(runDir, folder))) return;
-  const error = new Error(`${folder} is or is in a link, and nothing is written there`);
-  throw Object.assign(error, { code: 'EACCES' });
 }
 
 const COPIED_BYTES_MAX = 1_000_000;
 
-/** False if the system does not allow it. */
-function isLinked(from: string, to: string): boolean {
-  return tolerate(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'], false, () => {
-    linkSync(from, to);
-    return true;
-  });
+/** Whether it is a file that can be copied: somebody may have put a pipe or a link in its place. */
+function isFile(path: string): boolean {
+  return lookAt(path)?.isFile() === true;
 }
 
 /** Removes whatever is at a path that is about to be written. */
@@ -129,10 +117,6 @@ export function copyNew(from: string, to: string): void {
   copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   // A copy gets the mode of its source.
   if ((statSync(from).mode & 0o777) !== 0o600) chmodSync(to, 0o600);
-}
-
-function mediaType(name: string): string {
-  return MEDIA_TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream';
 }
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {

@@ -13,10 +13,10 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 
 import { err, ok, type Result } from '../../base/errors.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, tolerateAsync } from '../../sys/errors.ts';
-import { isWithin } from '../../sys/files.ts';
+import { isWithin, makeFolderBelow } from '../../sys/files.ts';
 import type { Problem } from '../outputs.ts';
 import { fileName } from '../step-folder.ts';
-import { copyNew, makeFolderWithin, removeAt, type VisitFolder } from './artifacts.ts';
+import { copyNew, removeAt, type VisitFolder } from './artifacts.ts';
 import { interpolate, type Places } from './context.ts';
 import { asGlob, glob, type Glob, literalOf } from './globs.ts';
 import { mayBeReport, type Reading, readReport } from './harness-report.ts';
@@ -47,7 +47,7 @@ export type CollectedArtifact = {
 };
 
 /** `found`: before it was started. */
-export interface Validation {
+interface Validation {
   readonly id: string;
   readonly places: Places;
   readonly visit: VisitFolder;
@@ -56,13 +56,12 @@ export interface Validation {
 
 export type CollectedReport = Reading & { readonly path: string };
 
-export interface Collected {
+interface Collected {
   readonly artifacts: CollectedArtifact[];
   readonly reports: CollectedReport[];
   readonly problems: Problem[];
 }
 
-/** The error is a sentence. */
 export function patternsOf(texts: readonly string[], cwd: string, places: Places): Result<readonly Pattern[], string> {
   const patterns: Pattern[] = [];
   for (const text of texts) {
@@ -74,12 +73,14 @@ export function patternsOf(texts: readonly string[], cwd: string, places: Places
       return err(`the artifact ${text} is refused: it leaves the folder that the validator runs in`);
     if (literal !== null && (literal === '' || literal.includes('\0')))
       return err(`the artifact ${JSON.stringify(text)} is refused: it is not a file path`);
-    patterns.push({ text, root: cwd, glob: glob(pattern), literal, folder: folderOf(pattern) });
+    const names = pattern.split('/').slice(0, -1).map(literalOf);
+    const folder = names.slice(0, [...names, null].indexOf(null)).join('/');
+    patterns.push({ text, root: cwd, glob: glob(pattern), literal, folder });
   }
   return ok(patterns);
 }
 
-/** Files that exist before the validator starts, without those of an earlier pass (collect/2). The error is a sentence. */
+/** Files that exist before the validator starts, without those of an earlier pass (collect/2). */
 export async function foundBefore(
   patterns: readonly Pattern[],
   earlier: readonly CollectedArtifact[],
@@ -97,10 +98,9 @@ export async function foundBefore(
   }
   const found: Record<string, string> = {};
   for (const pattern of patterns) {
-    if (leadsOut(pattern, places)) return err(strays(pattern));
-    const names = await matching(pattern);
-    if (names === null) return err(tooMany(pattern));
-    for (const name of names) {
+    const names = await matching(pattern, places);
+    if (!names.ok) return names;
+    for (const name of names.value) {
       const path = join(pattern.root, name);
       const mark = markOf(path);
       if (mark !== null) found[path] = mark;
@@ -115,16 +115,12 @@ export async function collect(patterns: readonly Pattern[], validation: Validati
   const { artifacts, problems } = collected;
   const seen = new Set<string>();
   for (const pattern of patterns) {
-    if (leadsOut(pattern, validation.places)) {
-      problems.push({ kind: 'output-invalid', message: strays(pattern) });
+    const names = await matching(pattern, validation.places);
+    if (!names.ok) {
+      problems.push({ kind: 'output-invalid', message: names.error });
       continue;
     }
-    const names = await matching(pattern);
-    if (names === null) {
-      problems.push({ kind: 'output-invalid', message: tooMany(pattern) });
-      continue;
-    }
-    for (const name of names) {
+    for (const name of names.value) {
       const path = join(pattern.root, name);
       if (seen.has(path)) continue;
       seen.add(path);
@@ -135,7 +131,7 @@ export async function collect(patterns: readonly Pattern[], validation: Validati
       }
       take(collected, validation, pattern, name);
     }
-    if (names.length === 0 && pattern.literal !== null)
+    if (names.value.length === 0 && pattern.literal !== null)
       problems.push({ kind: 'output-missing', message: `the artifact ${pattern.text} is absent` });
   }
   return collected;
@@ -190,7 +186,7 @@ function keepByPath(path: string, name: string, runDir: string): void {
   // A folder of that name may contain somebody's files.
   const isFolder = lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
   if (place === path || isReserved(name) || isFolder) return;
-  makeFolderWithin(runDir, dirname(place));
+  makeFolderBelow(runDir, dirname(place));
   removeAt(place);
   copyNew(path, place);
 }
@@ -208,10 +204,15 @@ function leaves(path: string): boolean {
 
 /**
  * Relative to the base folder, sorted. Files of git and of the engine do not count, unless a pattern names the latter
- * explicitly. Null if there are too many.
+ * explicitly. The error is a sentence.
  */
-async function matching({ text, root, glob: one, literal }: Pattern): Promise<readonly string[] | null> {
-  if (literal !== null) return markOf(join(root, literal)) === null ? [] : [literal];
+async function matching(pattern: Pattern, places: Places): Promise<Result<readonly string[], string>> {
+  const { text, root, glob: one, literal, folder: top } = pattern;
+  // The only file of a literal pattern is checked by `take`.
+  if (literal !== null) return ok(markOf(join(root, literal)) === null ? [] : [literal]);
+  const base = join(root, top);
+  if (top !== '' && tolerate(UNREADABLE, false, () => !isInside(treeOf(base, places), base)))
+    return err(`the artifact ${text} is refused: ${top} is a link out of the tree`);
   const passedOver = /^(?:\.\/+)*\.meow\//.test(text) ? ['.git'] : ['.git', '.meow'];
   const names: string[] = [];
   const folders = [''];
@@ -225,9 +226,10 @@ async function matching({ text, root, glob: one, literal }: Pattern): Promise<re
         names.push(name);
       }
     }
-    if (names.length > MATCHES_MAX) return null;
+    if (names.length > MATCHES_MAX)
+      return err(`the artifact ${text} is refused: it matches more than ${MATCHES_MAX} files`);
   }
-  return names.toSorted();
+  return ok(names.toSorted());
 }
 
 /** Changes whenever the file is written. Null if it does not exist. */
@@ -244,23 +246,6 @@ function removeFile(path: string, tree: string): void {
   });
 }
 
-function folderOf(pattern: string): string {
-  const names = pattern.split('/').slice(0, -1).map(literalOf);
-  const end = names.indexOf(null);
-  return (end === -1 ? names : names.slice(0, end)).join('/');
-}
-
-/** Whether its folder is behind a link out of the tree. The only file of a literal one is checked itself. */
-function leadsOut({ root, folder, literal }: Pattern, places: Places): boolean {
-  if (literal !== null || folder === '') return false;
-  const path = join(root, folder);
-  return tolerate(UNREADABLE, false, () => !isInside(treeOf(path, places), path));
-}
-
-function strays({ text, folder }: Pattern): string {
-  return `the artifact ${text} is refused: ${folder} is a link out of the tree`;
-}
-
 /** Resolves all links on the way. */
 export function isInside(tree: string, path: string): boolean {
   const [top, real] = [realpathSync.native(tree), realpathSync.native(path)];
@@ -269,8 +254,4 @@ export function isInside(tree: string, path: string): boolean {
 
 function treeOf(path: string, places: Places): string {
   return isWithin(places.run_dir, path) ? places.run_dir : places.worktree;
-}
-
-function tooMany({ text }: Pattern): string {
-  return `the artifact ${text} is refused: it matches more than ${MATCHES_MAX} files`;
 }

@@ -1,7 +1,7 @@
 // What the git and inspection drivers know about their run: folders, history, and the outcomes of steps of the same
 // block.
 
-import { closeSync, fsyncSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fsyncSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { assert, Bug, err, ok, present, type Result } from '../../base/errors.ts';
@@ -10,8 +10,8 @@ import { nearest } from '../../base/names.ts';
 import { type Effect, type Outcome, success } from '../../ir/effect.ts';
 import type { Failure, FailureKind } from '../../ir/failure.ts';
 import { type Outputs, storedOutputValue, type Usage } from '../../ir/output.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errors.ts';
-import { makeFolder, writePrivate } from '../../sys/files.ts';
+import { isErrno, UNUSABLE } from '../../sys/errors.ts';
+import { makeFolder, openForReading, readFileEnd, writePrivate } from '../../sys/files.ts';
 import type { DriverContext } from '../environment.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
@@ -31,7 +31,6 @@ export interface ConductorContext {
   readonly settings: ConductorSettings;
 }
 
-/** Where the work is done. */
 export interface Workspace {
   /** Returns the same at every call, also after an engine restart. The error is a sentence with advice. */
   open(): Promise<Result<OpenWorkspace, string>>;
@@ -65,12 +64,9 @@ export interface Visit {
   readonly endedAt: number | null;
 }
 
-/** The current record of a step. */
 export interface StepRecord {
   readonly id: string;
-  /** Number of the latest attempt. */
   readonly attempt: number;
-  /** Null unless it failed. */
   readonly failure: Failure | null;
   readonly outputs: Outputs;
   readonly kept: readonly string[];
@@ -95,8 +91,8 @@ export interface Task {
 
 export function taskOf(context: ConductorContext, effect: Effect): Task {
   // Steps of a block have ids below the visit: `fix#2.turn`.
-  const found = present(/^((.*)#\d+)(?:\..*)?$/.exec(effect.step), `${effect.step} is of no visit`);
-  const [, visit = '', step = ''] = found;
+  const pattern = /^((.*)#\d+)(?:\..*)?$/;
+  const [, visit = '', step = ''] = present(pattern.exec(effect.step), `${effect.step} is of no visit`);
   return { context, effect, visit, step, folder: stepFolder(context.run.files, effect.step, effect.attempt) };
 }
 
@@ -124,7 +120,7 @@ export function valueOf({ run }: Pick<ConductorContext, 'run'>, { outputs, kept 
   if (!kept.includes(name)) return value;
   const file = isJsonMap(value) ? value['$file'] : null;
   assert(typeof file === 'string', `the output ${name} is kept, and nobody says where`);
-  return JSON.parse(readFileSync(run.files.localPath(file), 'utf8')) as Json;
+  return JSON.parse(readFileEnd(run.files.localPath(file), Infinity)) as Json;
 }
 
 /** An output of a step of the same block. */
@@ -139,7 +135,7 @@ export function mapsIn(value: Json | undefined): readonly JsonMap[] {
 
 /** Why files of a visit could not be written: a clause. Throws the error if it is not of the system. */
 export function unrecorded(error: unknown): string {
-  if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+  if (!isErrno(error, ...UNUSABLE)) throw error;
   return `what it does cannot be recorded: ${error.message}`;
 }
 
@@ -151,7 +147,11 @@ export function done({ folder }: Task, outputs: Outputs): Outcome {
     if (text.length <= JOURNAL_MAX) return [name, value];
     const path = stepFile(folder, `outputs/${name}`);
     makeFolder(dirname(path));
-    writeDurable(path, text);
+    writePrivate(path, text);
+    // On disk before the record that names it.
+    const file = openForReading(path);
+    fsyncSync(file);
+    closeSync(file);
     kept.push(name);
     return [name, storedOutputValue(`${folder.inRun}outputs/${name}`, Buffer.byteLength(text))];
   });
@@ -159,14 +159,6 @@ export function done({ folder }: Task, outputs: Outputs): Outcome {
 }
 
 const JOURNAL_MAX = 1_000_000;
-
-/** On disk before the record that names it. */
-function writeDurable(path: string, text: string): void {
-  writePrivate(path, text);
-  const file = openSync(path, 'r');
-  fsyncSync(file);
-  closeSync(file);
-}
 
 /** Outputs of a step, whatever its outcome. */
 export function withOutputs(outcome: Outcome, more: Outputs): Outcome {
@@ -178,7 +170,7 @@ export function withOutputs(outcome: Outcome, more: Outputs): Outcome {
 /** `${run_id}` and others in the texts of validators. */
 export type Places = Readonly<Record<'run_id' | 'run_dir' | 'worktree' | 'step_id', string>>;
 
-/** One pass: values are not expanded again. `written`: how a value is written. The error is a sentence. */
+/** One pass: values are not expanded again. `written`: how a value is written. */
 export function interpolate(
   text: string,
   places: Places,

@@ -66,9 +66,12 @@ function locate(entrypoint: string, worktree: string, { runDir, runDirName }: Co
 }
 
 function wordsFor(path: string, entrypoint: string): Result<readonly string[], Refusal> {
-  if (isExecutable(path)) return ok([path]);
-  const named = shebangOf(path);
-  if (named !== null) return ok([...named, path]);
+  const isExecutable = tolerate(['EACCES'], false, () => accessSync(path, constants.X_OK)) !== false;
+  if (isExecutable) return ok([path]);
+  // Interpreter and the rest of the line as one argument, as the system passes it.
+  const [line = ''] = readFileStart(path, SHEBANG_BYTES).split('\n');
+  const [, interpreter, argument = ''] = /^#![ \t]*(\S+)[ \t]*(.*?)[ \t\r]*$/.exec(line) ?? [];
+  if (interpreter !== undefined) return ok([interpreter, ...(argument === '' ? [] : [argument]), path]);
   const program = PROGRAMS[extname(path).toLowerCase()];
   if (program !== undefined) return ok([program, path]);
   return failed(
@@ -84,14 +87,6 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   '.mjs': 'node',
   '.cjs': 'node',
 };
-
-/** Interpreter and the rest of the line as one argument, as the system passes it. Null if there is none. */
-function shebangOf(path: string): readonly string[] | null {
-  const [line = ''] = readFileStart(path, SHEBANG_BYTES).split('\n');
-  const [, program, argument = ''] = /^#![ \t]*(\S+)[ \t]*(.*?)[ \t\r]*$/.exec(line) ?? [];
-  if (program === undefined) return null;
-  return argument === '' ? [program] : [program, argument];
-}
 
 const SHEBANG_BYTES = 256;
 
@@ -110,13 +105,6 @@ function exists(path: string): boolean {
   return tolerate([...ABSENT, 'ELOOP', 'EACCES', 'ENAMETOOLONG'], null, () => statSync(path)) !== null;
 }
 
-function isExecutable(path: string): boolean {
-  return tolerate(['EACCES'], false, () => {
-    accessSync(path, constants.X_OK);
-    return true;
-  });
-}
-
 function failed(message: string): Result<never, Refusal> {
   return err({ outcome: 'error', message });
 }
@@ -130,7 +118,6 @@ export interface NetworkDenial {
   readonly kind: 'denied' | 'open';
   /** The method, or why there is none, for people. */
   readonly reason: string;
-  /** Prefix of the command. */
   readonly prefix: readonly string[];
   /** The program can have a loopback of its own, so that a server and its client inside one validator can connect. */
   readonly loopback: boolean;
@@ -138,14 +125,11 @@ export interface NetworkDenial {
 
 /** The command without network. `folder`: for a file of ours. */
 export function withoutNetwork(denial: NetworkDenial, words: readonly string[], folder: string): readonly string[] {
-  return [...denial.prefix, ...(denial.loopback ? ['sh', loopbackFile(folder)] : []), ...words];
-}
-
-/** In a file: inside the command, it would look like a change of its own shell (drivers/recording-shell.ts). */
-function loopbackFile(folder: string): string {
+  if (!denial.loopback) return [...denial.prefix, ...words];
+  // In a file: inside the command, it would look like a change of its own shell (drivers/recording-shell.ts).
   const path = join(folder, 'loopback.sh');
   if (!existsSync(path)) writePrivate(path, 'ip link set lo up 2>/dev/null\nexec "$@"\n');
-  return path;
+  return [...denial.prefix, 'sh', path, ...words];
 }
 
 /** Tests it once: constant while the machine runs, but the programs depend on PATH. */

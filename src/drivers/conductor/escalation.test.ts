@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { Visit } from './context.ts';
-import { escalate, openViolations, partialsInARow, pendingGoldens } from './escalation.ts';
+import { escalate, openViolations, partialsInARow, pendingGoldens } from './evidence.ts';
 
 const NOTHING = { violations: [], goldens: [], partials: 0, partialMax: 3 };
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 
 import type { JsonMap } from '../../base/json.ts';
 import type { Visit } from './context.ts';
-import { answerForm, contradictionsIn, contradictionsTo, evidenceOf, plannerPrompt, readAnswer } from './evidence.ts';
+import { answerForm, plannerPrompt, readAnswer } from './evaluation.ts';
+import { contradictionsIn, contradictionsTo, evidenceOf } from './evidence.ts';
 
 let count = 0;
 function visit(kind: Visit['kind'], outputs: JsonMap = {}, more: Partial<Visit> = {}): Visit {
@@ -100,10 +101,8 @@ describe('evidence', () => {
       { role: 'validation_stdout', path: 'artifacts/v/1/tests.stdout' },
       { role: 'validation_report', path: 'artifacts/v/1/validation_report.json' },
     ];
-    const [validation] = evidenceOf({ ...request, history: [visit('validate', { artifacts })] })[
-      'validation'
-    ] as JsonMap[];
-    expect(validation?.['logs']).toEqual(['artifacts/v/1/tests.stdout']);
+    const { validation } = evidenceOf({ ...request, history: [visit('validate', { artifacts })] });
+    expect(validation[0]?.['logs']).toEqual(['artifacts/v/1/tests.stdout']);
   });
 
   test('cuts out the middle of what is very long', () => {

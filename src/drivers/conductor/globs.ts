@@ -28,7 +28,6 @@ export function glob(pattern: string): Glob {
   };
 }
 
-/** Whether any of them matches. */
 export function globs(patterns: readonly string[]): (path: string) => boolean {
   const all = patterns.map(glob);
   return (path) => all.some((one) => one.matches(path));
@@ -96,7 +95,10 @@ function expandBraces(pattern: string): readonly string[] {
         here = new Set([...here].map((text) => text + token));
       } else {
         const inner = [...expand(at + 1, close)];
-        if (here.size * inner.length > ALTERNATIVES_MAX) throw tooMany(pattern);
+        if (here.size * inner.length > ALTERNATIVES_MAX) {
+          const problem = `${JSON.stringify(pattern)} stands for more than ${ALTERNATIVES_MAX} alternatives`;
+          throw new UsageError(`the pattern ${problem}`, 'Write several patterns with fewer braces.');
+        }
         here = new Set([...here].flatMap((text) => inner.map((option) => text + option)));
         at = close;
       }
@@ -104,13 +106,6 @@ function expandBraces(pattern: string): readonly string[] {
     return new Set([...options, ...here]);
   };
   return [...expand(0, tokens.length)];
-}
-
-function tooMany(pattern: string): UsageError {
-  return new UsageError(
-    `the pattern ${JSON.stringify(pattern)} stands for more than ${ALTERNATIVES_MAX} alternatives`,
-    'Write several patterns with fewer braces.',
-  );
 }
 
 /** Names of a pattern without braces. `**` matches any number of names. */

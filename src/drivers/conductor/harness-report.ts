@@ -33,19 +33,18 @@ export function mayBeReport(name: string): boolean {
   return /\.json$/i.test(name);
 }
 
-export function isNamedReport(name: string): boolean {
-  return /(?:^|\/)[^/]*harness_report[^/]*\.json$/i.test(name);
-}
-
 export function readReport(name: string, bytes: Uint8Array): Reading {
-  const named = isNamedReport(name);
+  const named = /(?:^|\/)[^/]*harness_report[^/]*\.json$/i.test(name);
   const wrong = (why: string): string => `is not a harness report: ${why}`;
   const none = (why: string): Reading => ({ report: null, problem: named ? wrong(why) : null, proposedGoldens: [] });
   if (!isUtf8(bytes)) return none('it is not UTF-8');
   const text = new TextDecoder().decode(bytes);
   const value = parseJson(text);
   const brokenAt = value === null ? jsonErrorPosition(text) : null;
-  if (brokenAt !== null) return none(`it is not JSON from ${placeOf(brokenAt, text)} on`);
+  if (brokenAt !== null) {
+    const before = text.slice(0, brokenAt).split('\n');
+    return none(`it is not JSON from line ${before.length}, column ${(before.at(-1) ?? '').length + 1} on`);
+  }
   if (!isJsonMap(value) || (!named && !isMarked(value))) return none('it is not an object');
   const { paths: proposedGoldens, fits } = goldensOf(value);
   const faults = [...faultsOf(value), ...(fits ? [] : ['proposed_goldens is not a list of paths'])];
@@ -89,10 +88,4 @@ function reportOf(value: JsonMap): HarnessReport {
   }
   const { suite_id: suiteId, summary } = value as { readonly suite_id: string; readonly summary: JsonMap };
   return { suiteId, summary, statuses: Object.fromEntries(statuses) };
-}
-
-/** `line 3, column 7`. */
-function placeOf(at: number, text: string): string {
-  const before = text.slice(0, at).split('\n');
-  return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
 }

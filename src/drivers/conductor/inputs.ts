@@ -51,7 +51,6 @@ export async function inputValues(
   return values;
 }
 
-/** The error is a sentence. */
 export function fillPrompt(prompt: PromptText, inputs: readonly string[], values: InputValues): Result<string, string> {
   const texts = new Map<string, string>();
   for (const [name, value] of values) {
@@ -104,8 +103,9 @@ async function valueOf(name: string, sources: InputSources): Promise<Result<Json
       return said === null ? err('the latest evaluation gave no fix_instructions') : ok(said);
     }
     case 'transcript': {
-      const path = transcriptOf(history);
-      return path === null ? err('no agent has worked yet') : sources.transcript(path);
+      const work = history.findLast(({ kind, endedAt }) => kind === 'work' && endedAt !== null);
+      const path = mapsIn(work?.outputs['artifacts']).find(({ role }) => role === 'runner_transcript')?.['path'];
+      return typeof path === 'string' ? sources.transcript(path) : err('no agent has worked yet');
     }
     default:
       return outputNamed(name, sources);
@@ -116,12 +116,6 @@ async function valueOf(name: string, sources: InputSources): Promise<Result<Json
 export function reportOf(history: readonly Visit[]): string | null {
   const reports = latestValidations(history).map(({ outputs }) => outputs['harness_report']);
   return reports.findLast((report) => typeof report === 'string') ?? null;
-}
-
-function transcriptOf(history: readonly Visit[]): string | null {
-  const work = history.findLast(({ kind, endedAt }) => kind === 'work' && endedAt !== null);
-  const path = mapsIn(work?.outputs['artifacts']).find(({ role }) => role === 'runner_transcript')?.['path'];
-  return typeof path === 'string' ? path : null;
 }
 
 function outputNamed(name: string, { history, kept }: InputSources): Result<Json, string> {

@@ -22,31 +22,28 @@ import { PROMPT } from '../agent/headless/turn-launcher.ts';
 import { answerText, failed, resolveText } from '../outputs.ts';
 import { readExit, stepFile } from '../step-folder.ts';
 import { copyNew, VisitFolder } from './artifacts.ts';
-import {
-  type ConductorContext,
-  done,
-  earlierVisits,
-  folderOf,
-  type OpenWorkspace,
-  outputOf,
-  stepOf,
-  type StepRecord,
-  type Task,
-  unrecorded,
-  withOutputs,
-} from './context.ts';
+import type { ConductorContext, OpenWorkspace, StepRecord, Task } from './context.ts';
+import { done, earlierVisits, folderOf, outputOf, stepOf, unrecorded, withOutputs } from './context.ts';
 import { readFileStart } from './entrypoint.ts';
 import { fillPrompt, inputValues } from './inputs.ts';
-import { type After, type Before, changeSummary, writtenSince } from './inspect-worktree.ts';
 import { checkPolicy, policyRecord, policyRules, type Violation, VIOLATIONS_MAX } from './policy-check.ts';
-import { sentence } from './workspace.ts';
+import { type After, type Before, changeSummary, sentence, writtenSince } from './workspace.ts';
 
 export function judgeTurn(task: Task, { agent, policy: { requested, effective } }: PolicyInspection): Outcome {
   const { context } = task;
   const turn = stepOf(task, 'turn');
   const before = outputOf(task, 'snapshot', 'before') as Before | null;
   const after = outputOf(task, 'inspect', 'after') as After | null;
-  const violations = checkPolicy(effective, conductOf(turn, before, after), context.settings.protectedBranches);
+  const { denied = 0 } = turn.failure === null ? turn.outputs : {};
+  const nowhere = { head: null, branch: null };
+  const found = after ?? { changes: [], hidden: [], moved: [], tampered: [], ...nowhere };
+  const conduct = {
+    ...found,
+    before: before ?? nowhere,
+    after: found,
+    denied: typeof denied === 'number' ? denied : 0,
+  };
+  const violations = checkPolicy(effective, conduct, context.settings.protectedBranches);
   const policy = { requested: requested === null ? null : policyRecord(requested), effective: policyRecord(effective) };
   const summary = {
     ...policy,
@@ -89,32 +86,24 @@ function faultOf(
 /** The reason why we ended it matters more than its cost. */
 const ENDED: ReadonlySet<FailureKind> = new Set(['stopped', 'timeout', 'idle', 'lost']);
 
-function conductOf({ failure: problem, outputs }: StepRecord, before: Before | null, after: After | null) {
-  const denied = problem === null ? outputs['denied'] : 0;
-  const nowhere = { head: null, branch: null };
-  const seen = after ?? { changes: [], hidden: [], moved: [], tampered: [], ...nowhere };
-  return { ...seen, before: before ?? nowhere, after: seen, denied: typeof denied === 'number' ? denied : 0 };
-}
-
 /** `problem`: why some files could not be stored, as a clause. */
 function record(task: Task, turn: StepRecord, agent: AgentRequest, summary: Json) {
   try {
     const visit = new VisitFolder(task);
     recordTurn(task, visit, turn, agent);
-    const { patch = null, after } = stepOf(task, 'inspect').outputs;
+    const { patch = null, after, unrecorded: problem = null } = stepOf(task, 'inspect').outputs;
     const { files } = task.context.run;
     if (typeof patch === 'string') visit.copy('workspace_diff', 'workspace.patch', files.localPath(patch));
     else if (patch === null && after !== null) visit.write('workspace_diff', 'workspace.patch', '');
     const status = outputOf(task, 'inspect', 'status');
     if (status !== null) visit.writeJson('workspace_status', 'workspace_status.json', status);
     visit.writeJson('policy_summary', 'policy_summary.json', summary);
-    return { artifacts: visit.artifacts, problem: null };
+    return { artifacts: visit.artifacts, problem: typeof problem === 'string' ? problem : null };
   } catch (error) {
     return { artifacts: [], problem: unrecorded(error) };
   }
 }
 
-/** An agent's turn for a step: its prompt with all inputs, and the files that it leaves for people. */
 export async function fillAgentPrompt(task: Task, { agent, policy }: PromptInspection): Promise<Outcome> {
   const { context } = task;
   const opened = await context.workspace.open();
@@ -124,7 +113,7 @@ export async function fillAgentPrompt(task: Task, { agent, policy }: PromptInspe
   return done(task, { prompt: workPrompt(prompt.value, policy, context, opened.value) });
 }
 
-/** With all inputs. The error is a sentence. */
+/** With all inputs. */
 export async function promptOf(task: Task, agent: AgentRequest, open: OpenWorkspace): Promise<Result<string, string>> {
   const { context } = task;
   const visit = new VisitFolder(task);
@@ -183,7 +172,6 @@ export function responseOf({ context }: Task, step: StepRecord): Result<string, 
   return step.failure === null ? answerText(step, context.run.files) : err(step.failure.message);
 }
 
-/** Prompt, output, answer and details of the program. */
 export function recordTurn(task: Task, visit: VisitFolder, turn: StepRecord, agent: AgentRequest): void {
   const folder = folderOf(task.context, turn);
   visit.copyIfExists('runner_transcript', 'transcript.log', stepFile(folder, 'stdout'));

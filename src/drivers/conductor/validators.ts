@@ -20,33 +20,14 @@ import { tolerate } from '../../sys/errors.ts';
 import { makeFolder } from '../../sys/files.ts';
 import { resolveWorkdir } from '../environment.ts';
 import { failed, tail } from '../outputs.ts';
-import { fileName, readProcess, stepFile, type StepFolder } from '../step-folder.ts';
+import { fileName, readProcess, stepFile } from '../step-folder.ts';
 import { type Artifact, VisitFolder } from './artifacts.ts';
-import {
-  collect,
-  type CollectedArtifact,
-  type CollectedReport,
-  type Found,
-  foundBefore,
-  isInside,
-  patternsOf,
-} from './collect.ts';
-import {
-  type ConductorContext,
-  done,
-  earlierVisits,
-  folderOf,
-  interpolate,
-  mapsIn,
-  type Places,
-  stepOf,
-  type StepRecord,
-  type Task,
-  valueOf,
-  withOutputs,
-} from './context.ts';
+import { collect, type CollectedArtifact, type CollectedReport, type Found } from './collect.ts';
+import { foundBefore, isInside, patternsOf } from './collect.ts';
+import type { ConductorContext, Places, StepRecord, Task } from './context.ts';
+import { done, earlierVisits, folderOf, interpolate, mapsIn, stepOf, valueOf, withOutputs } from './context.ts';
 import { findEntrypoint, networkDenial, type Refusal, withoutNetwork } from './entrypoint.ts';
-import { killLeftovers } from './inspect-worktree.ts';
+import { killLeftovers } from './workspace.ts';
 
 /** Format of the step's outputs. */
 type ValidatorRecord = {
@@ -63,7 +44,6 @@ type ValidatorRecord = {
   readonly artifacts: readonly CollectedArtifact[];
 };
 
-/** Outputs of a validator. */
 type ValidatorOutputs = {
   readonly record: ValidatorRecord;
   readonly reports: readonly CollectedReport[];
@@ -104,14 +84,12 @@ async function placesOf({ context, step }: Task): Promise<Result<Places, string>
   return ok({ run_id: context.run.runId, run_dir: context.runDir, worktree: opened.value.folder, step_id: step });
 }
 
-/** How it is run. */
 type Command = Pick<ValidatorRecord, 'command' | 'network' | 'network_reason'> & { readonly script: string };
 
 async function commandOf({ context }: Task, validator: Validator, places: Places): Promise<Result<Command, Refusal>> {
   if (validator.kind === 'builtin') {
-    const { command } = validator;
     const network_reason = "a project's own command is run as its user would";
-    return ok({ command, script: command, network: 'open', network_reason });
+    return ok({ command: validator.command, script: validator.command, network: 'open', network_reason });
   }
   const texts: string[] = [];
   for (const text of [validator.entrypoint, ...validator.args]) {
@@ -156,7 +134,7 @@ function cwdOf({ cwd }: Validator, places: Places): Result<string, Refusal> {
 /** Artifacts of this validator in earlier passes. */
 function collectedBefore(task: Task, id: string): readonly CollectedArtifact[] {
   return earlierVisits(task)
-    .filter(({ kind, id: visit }) => kind === 'validate' && visit.replace(/#\d+$/, '') === task.step)
+    .filter(({ kind, step }) => kind === 'validate' && step === task.step)
     .flatMap(({ outputs }) => mapsIn(outputs['validators']))
     .filter((record) => record['id'] === id)
     .flatMap(({ artifacts }) => mapsIn(artifacts)) as readonly unknown[] as readonly CollectedArtifact[];
@@ -168,7 +146,10 @@ export async function collectValidator(task: Task, validator: Validator, idleMs:
   const places = placed.value;
   const [prepared, run] = [stepOf(task, 'prepare'), stepOf(task, 'run')];
   const folder = folderOf(task.context, run);
-  if (hasGroup(folder)) await killLeftovers(task.context, run);
+  // Searching all leftovers is expensive; whether the shell's process group still exists is cheap to find out.
+  const record = readProcess(folder);
+  const hasGroup = record.kind === 'written' && tolerate(['ESRCH', 'EPERM'], false, () => process.kill(-record.pid, 0));
+  if (hasGroup) await killLeftovers(task.context, run);
 
   const visit = new VisitFolder(task);
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -190,7 +171,7 @@ export async function collectValidator(task: Task, validator: Validator, idleMs:
   const faults = [...problems, ...invalid];
   const kind = end.kind ?? faults[0]?.kind ?? null;
   const message = [end, ...faults].flatMap((fault) => fault.message ?? []).join('; ') || null;
-  const record: ValidatorRecord = {
+  const validated: ValidatorRecord = {
     id: validator.id,
     kind: validator.kind,
     command: command ?? '',
@@ -202,16 +183,9 @@ export async function collectValidator(task: Task, validator: Validator, idleMs:
     network_reason: network_reason ?? '',
     artifacts,
   };
-  const outputs = { record, reports, artifacts: visit.artifacts };
+  const outputs = { record: validated, reports, artifacts: visit.artifacts };
   if (kind === null) return success(outputs);
   return failed(kind, message ?? '', { code: end.code, output: tail(folder), outputs });
-}
-
-/** Whether the shell's process group still exists. This check is cheap; searching all leftovers is not. */
-function hasGroup(folder: StepFolder): boolean {
-  const record = readProcess(folder);
-  if (record.kind !== 'written') return false;
-  return tolerate(['ESRCH', 'EPERM'], false, () => process.kill(-record.pid, 0));
 }
 
 /** The outcome, without files. `kind`: null if it completed. */

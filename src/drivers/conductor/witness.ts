@@ -7,15 +7,14 @@ import { err, ok, type Result } from '../../base/errors.ts';
 import { formatDuration } from '../../base/time.ts';
 import type { Witness, WitnessInspection } from '../../ir/conductor.ts';
 import { type Outcome, success } from '../../ir/effect.ts';
-import type { Outputs } from '../../ir/output.ts';
-import { ABSENT, tolerate } from '../../sys/errors.ts';
+import { ABSENT, REFUSED, tolerate } from '../../sys/errors.ts';
 import { readFileEnd } from '../../sys/files.ts';
 import { failed } from '../outputs.ts';
 import { stepFile } from '../step-folder.ts';
 import { VisitFolder } from './artifacts.ts';
 import { folderOf, stepOf, type StepRecord, type Task, valueOf } from './context.ts';
 import { globs } from './globs.ts';
-import type { After } from './inspect-worktree.ts';
+import type { After } from './workspace.ts';
 
 /** Format of a step's output `witness`. */
 export type Testimony = {
@@ -43,7 +42,13 @@ export function judgeWitness(task: Task, { witness, of, run, inspect }: WitnessI
   if (inspected.failure !== null) return failed('refused', inspected.failure.message, { outputs: seen });
   const after = valueOf(task.context, inspected, 'after') as After | null;
   const { testimony, reasons } = examine(task, witness, command, after);
-  writeReport(task, claim.outputs, testimony);
+  const { validators, harness_report, report_summary, proposed_goldens } = claim.outputs;
+  // The report of a validation contains the testimony as well.
+  if (validators !== undefined) {
+    const outcome = testimony.holds ? 'completed' : 'error';
+    const report = { outcome, validators, harness_report, report_summary, proposed_goldens, witness: testimony };
+    new VisitFolder(task).writeJson('validation_report', 'validation_report.json', report);
+  }
   if (testimony.holds) {
     return success({ ...claim.outputs, witness: testimony }, { route: 'completed', kept: claim.kept });
   }
@@ -51,21 +56,14 @@ export function judgeWitness(task: Task, { witness, of, run, inspect }: WitnessI
   return failed('unproven', message, { outputs: { ...seen, witness: testimony } });
 }
 
-/** The report of a validation contains the testimony as well. */
-function writeReport(task: Task, claim: Outputs, testimony: Testimony): void {
-  const { validators, harness_report, report_summary, proposed_goldens } = claim;
-  if (validators === undefined) return;
-  const outcome = testimony.holds ? 'completed' : 'error';
-  const report = { outcome, validators, harness_report, report_summary, proposed_goldens, witness: testimony };
-  new VisitFolder(task).writeJson('validation_report', 'validation_report.json', report);
-}
-
 /** `reasons`: why it does not confirm the outcome, as clauses. */
 function examine({ context }: Task, witness: Witness, command: StepRecord, after: After | null) {
   const { expect, dependsOn } = witness;
   const { failure } = command;
   const folder = folderOf(context, command);
-  const [stdout, stderr] = [endOf(stepFile(folder, 'stdout')), endOf(stepFile(folder, 'stderr'))];
+  const [stdout = '', stderr = ''] = ['stdout', 'stderr'].map((name) =>
+    tolerate([...ABSENT, ...REFUSED], '', () => readFileEnd(stepFile(folder, name), OUTPUT_BYTES_MAX)),
+  );
   const paths = (after?.changes ?? []).flatMap(({ path: to, from }) => (from === null ? [to] : [to, from]));
   const touched = paths.filter(globs(dependsOn));
   const code = failure === null ? 0 : failure.code;
@@ -112,11 +110,6 @@ function countMatches(pattern: string, text: string): Result<number, string> {
     if (name === 'SyntaxError') return err(`${pattern} is not a regular expression`);
     throw error;
   }
-}
-
-/** Bytes that are not text cannot match. */
-function endOf(path: string): string {
-  return tolerate(ABSENT, '', () => readFileEnd(path, OUTPUT_BYTES_MAX));
 }
 
 function linesIn(text: string): number {

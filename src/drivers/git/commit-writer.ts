@@ -47,20 +47,30 @@ export async function writeCommit(
   isStored: (oid: string) => boolean,
 ): Promise<WrittenCommit> {
   const { head, staged, keep, message } = request;
-  let entries = await store(info, request.entries, isStored);
-  let tree = await writeTree(info, entries, false);
-  if (tree === null) {
-    // An object known from an earlier snapshot may have been garbage-collected.
-    entries = await store(info, request.entries, () => false);
-    tree = await writeTree(info, entries, false);
-  }
-  if (tree === null) throw changing(info.path);
+  const { tree, entries } = await storeTree(info, request.entries, isStored);
   const parents = head === null ? [] : [head];
   if (staged !== null) {
     const index = (await writeTree(info, staged, true)) ?? tree;
     parents.push(await commitTree(info, index, parents, `${message}: the index`));
   }
   return { commit: await commitTree(info, tree, [...parents, ...keep], message), tree, entries };
+}
+
+/** Stores files of the working tree and the tree that has them. */
+export async function storeTree(
+  info: WorktreeInfo,
+  wanted: Entries,
+  isStored: (oid: string) => boolean,
+): Promise<Pick<WrittenCommit, 'tree' | 'entries'>> {
+  let entries = await store(info, wanted, isStored);
+  let tree = await writeTree(info, entries, false);
+  if (tree === null) {
+    // An object known from an earlier snapshot may have been garbage-collected.
+    entries = await store(info, wanted, () => false);
+    tree = await writeTree(info, entries, false);
+  }
+  if (tree === null) throw changing(info.path);
+  return { tree, entries };
 }
 
 function commitTree(info: WorktreeInfo, tree: string, parents: readonly string[], message: string): Promise<string> {
@@ -76,9 +86,8 @@ async function writeTree(info: WorktreeInfo, entries: Entries, mayMiss: boolean)
   return answer.status === 0 ? withoutEnd(answer.stdout) : null;
 }
 
-/** Replaces the index by one with these entries. */
+/** Writes an index with these entries. `index`: does not exist. */
 export async function readIntoIndex(info: WorktreeInfo, index: string, entries: Entries): Promise<void> {
-  await rm(index, { force: true });
   const input = [...entries].map(([name, { mode, oid }]) => bytesOf(`${mode} ${oid}\t${name}\0`));
   await plumbing(info).run(['update-index', '-z', '--index-info'], { index, input });
 }

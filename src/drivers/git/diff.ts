@@ -1,11 +1,13 @@
 // Differences of a working tree, as a list and as a patch.
 
+import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 
+import { clearPlaceOf } from '../../sys/files.ts';
 import { readIntoIndex } from './commit-writer.ts';
-import { REPOSITORY } from './git.ts';
+import { GitError, REPOSITORY } from './git.ts';
 import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
-import type { Entries } from './walk.ts';
+import { type Entries, isSame } from './walk.ts';
 import { nameOf, plumbing, privateIndex, textOf, type WorktreeInfo } from './worktree-paths.ts';
 
 /** Part of a step's outputs. */
@@ -31,12 +33,12 @@ type Listed = { readonly entries: Entries };
 /** From one snapshot to another. A repository within the tree is one entry more. */
 export async function changesBetween(
   info: WorktreeInfo,
-  from: Contents,
+  from: Contents & Listed,
   to: Contents & Listed,
 ): Promise<readonly Change[]> {
   const inner = innerChanges(from.repositories, to.repositories);
   const special = specialChanges(from.special, to.special);
-  const files = from.tree === to.tree ? [] : readChanges(await diffOf(info, from, to, ['--raw', '-z']));
+  const files = from.tree === to.tree ? [] : await fileChanges(info, from, to);
   // A file that was replaced by a pipe, or a pipe by a file, is one change.
   const present = new Set(special.map(({ path }) => path));
   const replaced = new Set(files.filter(({ path }) => present.has(path)).map(({ path }) => path));
@@ -56,6 +58,23 @@ async function diffOf(info: WorktreeInfo, from: Tree, to: Listed, format: readon
     return await plumbing(info).run(['diff-index', '--cached', ...format, ...PLAIN, from.tree], call);
   } finally {
     await rm(index, { force: true });
+  }
+}
+
+async function fileChanges(info: WorktreeInfo, from: Tree & Listed, to: Listed): Promise<readonly Change[]> {
+  try {
+    return readChanges(await diffOf(info, from, to, ['--raw', '-z']));
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    // Somebody has removed objects: no renames then, but every change.
+    return [...new Set([...from.entries.keys(), ...to.entries.keys()])].flatMap((name) => {
+      const [before, after] = [from.entries.get(name), to.entries.get(name)];
+      if (isSame(before, after)) return [];
+      const isOtherKind = before?.mode.slice(0, 3) !== after?.mode.slice(0, 3);
+      const status = before === undefined ? 'added' : after === undefined ? 'deleted' : 'modified';
+      const modes = { modeBefore: before?.mode ?? '000000', modeAfter: after?.mode ?? '000000' };
+      return { status: status === 'modified' && isOtherKind ? 'typechange' : status, ...pathsOf(name, null), ...modes };
+    });
   }
 }
 
@@ -122,13 +141,25 @@ function specialChanges(from: readonly string[], to: readonly string[]): readonl
 /** No mode of git: a pipe, a socket or a device. */
 const SPECIAL = '010000';
 
-/** Writes a patch from one snapshot to another. Binary files are complete. The file gets its name when it is complete. */
+/** In git's words; null if nothing differs. */
+export async function shortStat(info: WorktreeInfo, from: Tree, to: Listed): Promise<string | null> {
+  const output = await diffOf(info, from, to, ['--shortstat']);
+  return output.toString('latin1').trim() || null;
+}
+
+/**
+ * Writes a patch from one snapshot to another. Binary files are complete. The file gets its name when it is complete,
+ * whatever has that name.
+ */
 export async function writeDiff(info: WorktreeInfo, from: Tree, to: Listed, file: string): Promise<void> {
-  const output = await open(`${file}.new`, 'w', 0o600);
+  const draft = `${file}.${randomBytes(6).toString('hex')}.new`;
+  const output = await open(draft, 'wx', 0o600);
   try {
     await diffOf(info, from, to, ['-p', '--binary'], output.fd);
-    await rename(`${file}.new`, file);
+    clearPlaceOf(file);
+    await rename(draft, file);
   } finally {
     await output.close();
+    await rm(draft, { force: true });
   }
 }

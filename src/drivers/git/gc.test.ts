@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 
-import { type GcQuestion, planGc, type RunRemains } from './gc.ts';
+import { type GcQuestion, judge, type RunRemains } from './gc.ts';
 
-const WORKTREE = { path: '/w', isLocked: false, changed: [] };
+const WORKTREE = { path: '/w', isRegistered: true, isLocked: false, changed: [] };
 const REMAINS: RunRemains = { run: 'wf-1', worktree: WORKTREE, branch: 'meow/run-wf-1', ownCommits: 0, refs: [] };
 
 function verdict(remains: Partial<RunRemains>, question: Partial<GcQuestion> = {}) {
-  return planGc([{ ...REMAINS, ...remains }], { standing: () => 'ended', isForced: () => false, ...question })[0];
+  return judge({ ...REMAINS, ...remains }, { standing: () => 'ended', isForced: () => false, ...question });
 }
 
 describe('what remains of a run', () => {
@@ -17,6 +17,11 @@ describe('what remains of a run', () => {
   test('is kept while the run lives, even if it is forced (gc/1)', () => {
     const live: GcQuestion = { standing: () => 'live', isForced: () => true };
     expect(verdict({}, live)).toMatchObject({ isRemoved: false, reasons: ['the run wf-1 has not ended'] });
+  });
+
+  test('is kept if something else is in the place of the worktree, even if it is forced (gc/1)', () => {
+    const found = verdict({ worktree: { ...WORKTREE, isRegistered: false } }, { isForced: () => true });
+    expect(found).toMatchObject({ isRemoved: false, reasons: [expect.stringContaining('/w is not registered')] });
   });
 
   test('is kept for all the reasons there are, unless it is forced (gc/2, gc/3)', () => {

@@ -15,16 +15,20 @@
 //   - Git writes only what a command is for: it does not refresh an index in passing.
 //   - Output is bytes.
 //   - Runs that start at the same time do not make each other fail.
+//   - Git is killed if it waits for something that never comes, such as a pipe in the place of a file (`blocked`).
+//   - Git carries a marker of runs, so a program that an agent makes it start cannot decide gates.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import { err, ok, type Result } from '../../base/errors.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerateAsync } from '../../sys/errors.ts';
-import { makeFolder, readUntrustedFile, replacePrivate } from '../../sys/files.ts';
-import { startHelper } from '../../sys/process.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, tolerateAsync } from '../../sys/errors.ts';
+import { makeFolderBelow, readUntrustedFile, replacePrivate } from '../../sys/files.ts';
+import { HAS_PROC, MARKER, startHelper } from '../../sys/process.ts';
 import { findProgram } from '../recording-shell.ts';
 
 export interface GitCall {
@@ -37,6 +41,8 @@ export interface GitCall {
   readonly output?: number;
   /** Reads the output as a stream, as much of it as it needs. */
   readonly read?: (output: Readable) => Promise<void>;
+  /** It may wait for programs of the user, such as filters, for any time. */
+  readonly mayWait?: boolean;
 }
 
 /** Modes of entries in a tree. */
@@ -67,22 +73,28 @@ export class Git {
     this.#folder = folder;
   }
 
-  /** For a working tree with this git folder, whatever the tree's own `.git` says. */
-  inTree(path: string, gitDir: string): Git {
-    return new Git(this.#environment, path, { ...NO_CONFIGURATION, GIT_DIR: gitDir, GIT_WORK_TREE: path });
+  /** For a working tree with these git folders, whatever the tree's own `.git` and the file `commondir` say. */
+  inTree(path: string, gitDir: string, commonDir: string): Git {
+    const common: Readonly<Record<string, string>> = gitDir === commonDir ? {} : { GIT_COMMON_DIR: commonDir };
+    return new Git(this.#environment, path, {
+      ...NO_CONFIGURATION,
+      ...common,
+      GIT_DIR: gitDir,
+      GIT_WORK_TREE: path,
+    });
   }
 
-  /** `folder`: for its git folder, which is written anew if anybody has changed it. */
-  plumbing(folder: string, objects: string, oidBytes: number): Git {
-    const tree = join(folder, 'empty');
-    for (const each of [tree, join(folder, 'refs'), join(folder, 'objects')]) makeFolder(each);
-    const format = oidBytes === 32 ? '[extensions]\n\tobjectFormat = sha256\n' : '';
-    const files = { HEAD: 'ref: refs/heads/none\n', config: `[core]\n\trepositoryFormatVersion = 1\n${format}` };
-    for (const [name, text] of Object.entries(files)) {
-      const path = join(folder, name);
-      if (readUntrustedFile(path, text.length)?.text !== text) replacePrivate(path, text);
-    }
-    const fixed = { GIT_DIR: folder, GIT_WORK_TREE: tree, GIT_OBJECT_DIRECTORY: objects };
+  /** `folder`: for its git folder, which gets exactly the files it should have. */
+  plumbing(folder: string, commonDir: string, oidBytes: number): Git {
+    makeGitFolder(folder, oidBytes);
+    const tree = join(folder, EMPTY);
+    const shallow = join(commonDir, 'shallow');
+    const fixed: Readonly<Record<string, string>> = {
+      GIT_DIR: folder,
+      GIT_WORK_TREE: tree,
+      GIT_OBJECT_DIRECTORY: join(commonDir, 'objects'),
+      ...(isFile(shallow) ? { GIT_SHALLOW_FILE: shallow } : {}),
+    };
     return new Git(this.#environment, tree, { ...NO_CONFIGURATION, ...fixed });
   }
 
@@ -119,7 +131,7 @@ export class Git {
   }
 
   async #try(args: readonly string[], call: GitCall): Promise<GitAnswer> {
-    const { cwd = this.#folder, input, index, output, read } = call;
+    const { cwd = this.#folder, input, index, output, read, mayWait = false } = call;
     const env = index === undefined ? this.#environment : { ...this.#environment, GIT_INDEX_FILE: index };
     const child = await this.#start(cwd, () =>
       spawn(this.#program, [...SETTINGS, ...args], {
@@ -133,6 +145,7 @@ export class Git {
       child.once('close', (code) => resolve(code ?? 128));
     });
     const fed = child.stdin === null ? null : pipeline(Readable.from(input ?? []), child.stdin);
+    const watch = mayWait ? null : killIfBlocked(child);
     try {
       const [stdout, stderr, status] = await Promise.all([
         read === undefined || child.stdout === null ? collect(child.stdout) : read(child.stdout).then(() => NOTHING),
@@ -140,11 +153,14 @@ export class Git {
         ended,
         fed === null ? null : tolerateAsync(ENDED_EARLY, undefined, fed),
       ]);
+      if (watch?.isBlocked() === true) throw blocked(args);
       return { status, stdout, stderr: stderr.toString('utf8') };
     } catch (error) {
       // Without a reader it would wait for ever.
       child.kill('SIGKILL');
-      throw error;
+      throw watch?.isBlocked() === true ? blocked(args) : error;
+    } finally {
+      watch?.end();
     }
   }
 
@@ -156,6 +172,88 @@ export class Git {
       throw new GitError('gone', `git cannot be run in ${cwd} (${error.code})`, 'check that the folder still exists');
     }
   }
+}
+
+/** Empty folders of a private git folder. The first is its working tree. */
+const EMPTY = 'empty';
+const EMPTY_FOLDERS = [EMPTY, 'refs', 'objects'];
+
+/** Anybody can write there: attributes, grafts or a configuration would change what git says. */
+function makeGitFolder(folder: string, oidBytes: number): void {
+  const format = oidBytes === 32 ? '[extensions]\n\tobjectFormat = sha256\n' : '';
+  const files: Readonly<Record<string, string>> = {
+    HEAD: 'ref: refs/heads/none\n',
+    config: `[core]\n\trepositoryFormatVersion = 1\n${format}`,
+  };
+  makeFolderBelow(dirname(folder), folder);
+  const isEmptied = tolerate([...REFUSED, 'ENOTEMPTY'], false, () => {
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name);
+      if (EMPTY_FOLDERS.includes(name)) makeFolderBelow(folder, path);
+      else if (!(name in files)) rmSync(path, { recursive: true, force: true });
+    }
+    for (const name of EMPTY_FOLDERS) {
+      const path = join(folder, name);
+      makeFolderBelow(folder, path);
+      for (const each of readdirSync(path)) rmSync(join(path, each), { recursive: true, force: true });
+    }
+    return true;
+  });
+  if (!isEmptied) {
+    renameSync(folder, `${folder}.aside-${randomBytes(6).toString('hex')}`);
+    return makeGitFolder(folder, oidBytes);
+  }
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(folder, name);
+    if (readUntrustedFile(path, text.length)?.text !== text) replacePrivate(path, text);
+  }
+}
+
+function isFile(path: string): boolean {
+  return tolerate([...ABSENT, ...REFUSED], false, () => statSync(path).isFile());
+}
+
+/** Git waits for us while nobody has read its output. */
+function killIfBlocked(child: ChildProcess): { readonly isBlocked: () => boolean; readonly end: () => void } {
+  const began = Date.now();
+  let last: string | null = null;
+  let seconds = 0;
+  let isBlocked = false;
+  const timer = setInterval(() => {
+    const { stdout } = child;
+    const now = (stdout?.readableLength ?? 0) > 0 ? null : activityOf(child.pid ?? 0);
+    seconds = now !== null && now === last ? seconds + 1 : 0;
+    last = now;
+    const isLate = !HAS_PROC && Date.now() - began > LATE_MS;
+    if (seconds < BLOCKED_SECONDS && !isLate) return;
+    isBlocked = true;
+    child.kill('SIGKILL');
+    // A program that it has started may still have them open.
+    stdout?.destroy();
+    child.stderr?.destroy();
+  }, 1_000);
+  return { isBlocked: () => isBlocked, end: () => clearInterval(timer) };
+}
+
+const BLOCKED_SECONDS = 10;
+/** Limit for every command on a system without /proc, where it is unknown what git does. */
+const LATE_MS = 600_000;
+
+/** Computing time and transferred bytes of a sleeping process; null if it is not asleep, or unknown. */
+function activityOf(pid: number): string | null {
+  return tolerate('any', null, () => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return state === 'S' ? [...fields.slice(6, 14), readFileSync(`/proc/${pid}/io`, 'latin1')].join(' ') : null;
+  });
+}
+
+function blocked(args: readonly string[]): GitError {
+  return new GitError(
+    'blocked',
+    `git ${args[0]} was killed: for ${BLOCKED_SECONDS} seconds it waited for something that did not come`,
+    'a pipe may be in the place of a file of the repository: find it with find .git -type p, and remove it',
+  );
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -188,8 +286,9 @@ export async function collect(stream: AsyncIterable<Buffer> | null): Promise<Buf
   return Buffer.concat(chunks);
 }
 
-/** `NOSYSTEM` is for git before 2.32. */
+/** `NOSYSTEM` is for git before 2.32. No protocol: git would fetch objects that somebody has removed, with any program. */
 const NO_CONFIGURATION = {
+  GIT_ALLOW_PROTOCOL: '',
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_SYSTEM: '/dev/null',
   GIT_CONFIG_NOSYSTEM: '1',
@@ -200,6 +299,8 @@ const NO_CONFIGURATION = {
 const SETTINGS = [
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
+  // A file that anybody can write, about which commits are ancestors of others.
+  'core.commitGraph=false',
   'core.quotePath=true',
   'core.safecrlf=false',
   // `git~1` is a file name like any other here.
@@ -229,6 +330,7 @@ function gitEnvironment(environment: Readonly<Record<string, string>>): Readonly
     GIT_COMMITTER_EMAIL: 'meow@localhost',
     GIT_AUTHOR_NAME: 'meow',
     GIT_AUTHOR_EMAIL: 'meow@localhost',
+    [MARKER]: environment[MARKER] ?? 'meow.git:git#1',
   };
 }
 
@@ -260,6 +362,8 @@ export type GitProblemKind =
   | 'no-snapshot'
   /** Another git is running there, or was killed and left its lock. */
   | 'locked'
+  /** Git was killed because it waited for something that never came. */
+  | 'blocked'
   /** The operating system refuses. */
   | 'refused'
   | 'git-failed';

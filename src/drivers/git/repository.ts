@@ -12,18 +12,31 @@
 // next step. Nothing is forced: whatever differs from run.json belongs to somebody else. run.json is durable before anything
 // else is created, and the files are before the lease: after a power loss, a worktree without a lease is moved away and added
 // again.
+//
+// Once the journal knows the state before the run, run.json and the lease only repeat it: whatever an agent has done to them,
+// to the registration of the worktree or to the lease, they are written again.
 
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, rmdir, unlink } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 
 import type { Result } from '../../base/errors.ts';
+import { isJsonMap, type Json } from '../../base/json.ts';
 import { ABSENT, isErrno, tolerateAsync } from '../../sys/errors.ts';
-import { makeFolder, readJsonFile } from '../../sys/files.ts';
+import { makeFolderBelow, readJsonFile, writeJsonFile } from '../../sys/files.ts';
 import { syncDisk } from '../sync-disk.ts';
 import { asResult, failed, Git, type GitAnswer, GitError, type GitProblem, withoutEnd } from './git.ts';
 import { changedPaths, isClean, type Listing, LISTING_ARGS, readListing } from './listing.ts';
-import { type RepositoryInfo, runFolder, type RunRecord } from './worktree-paths.ts';
+import { repairGitFiles } from './repair.ts';
+import {
+  gitDirIn,
+  isFolder,
+  readSmallFile,
+  type RepositoryInfo,
+  runFolder,
+  type RunFacts,
+  type RunRecord,
+} from './worktree-paths.ts';
 import { createJsonFile, leaseHolder, takeLease, Worktree } from './worktree.ts';
 
 const OLDEST = [2, 31] as const;
@@ -103,7 +116,26 @@ export class Repository {
         gitDir = await this.#finishAdding(path, branch, base, known !== null);
         await syncDisk([path, this.info.commonDir]);
       }
-      return this.#lease(run, record, gitDir);
+      return this.#lease(run, record, gitDir, false);
+    });
+  }
+
+  /** The tree of a run that has worked in it, by its journal. */
+  reopen({ run, pointer, ...record }: RunFacts): Promise<Result<Worktree, GitProblem>> {
+    return asResult(async () => {
+      const { commonDir, path: own, gitDir: ownGitDir } = this.info;
+      const { kind, path } = record;
+      if (kind === 'in-place' ? path !== own : !isFolder(path)) throw lost(run, path);
+      const named = pointer === null ? join(commonDir, 'worktrees', run) : gitDirIn(pointer, path, commonDir);
+      const gitDir = kind === 'in-place' ? ownGitDir : named;
+      if (gitDir === null) throw lost(run, path);
+      const known = readRunRecord(commonDir, run);
+      if (known === null || JSON.stringify(known) !== JSON.stringify(record)) {
+        makeFolderBelow(commonDir, runFolder(commonDir, run));
+        writeJsonFile(join(runFolder(commonDir, run), RUN_FILE), record);
+      }
+      repairGitFiles(this.#infoOf(run, record, gitDir), () => undefined);
+      return this.#lease(run, record, gitDir, true);
     });
   }
 
@@ -115,12 +147,12 @@ export class Repository {
       const known = readRunRecord(commonDir, run);
       if (known !== null) {
         checkSame(run, known, { ...known, kind: 'in-place', path });
-        return this.#lease(run, known, gitDir);
+        return this.#lease(run, known, gitDir, false);
       }
       await this.#checkIgnored(await resolveLinks(request.runFolder), "the run's folder");
       const { branch } = await this.#cleanListing();
       const record: RunRecord = { kind: 'in-place', path, branch, base: this.head };
-      const worktree = await this.#lease(run, record, gitDir);
+      const worktree = await this.#lease(run, record, gitDir, false);
       await this.#writeRunRecord(run, record);
       return worktree;
     });
@@ -133,7 +165,7 @@ export class Repository {
 
   async #cleanListing(): Promise<Listing> {
     const { git, path } = this.info;
-    const listing = readListing(await git.run(LISTING_ARGS));
+    const listing = readListing(await git.run(LISTING_ARGS, { mayWait: true }));
     if (isClean(listing)) return listing;
     throw new GitError(
       'dirty',
@@ -142,18 +174,27 @@ export class Repository {
     );
   }
 
-  async #lease(run: string, record: RunRecord, gitDir: string): Promise<Worktree> {
-    const info = { ...this.info, ...record, git: this.info.git.inTree(record.path, gitDir), run, gitDir };
-    await takeLease(info);
+  /** `isKnown`: the journal knows that the run has worked there. */
+  async #lease(run: string, record: RunRecord, gitDir: string, isKnown: boolean): Promise<Worktree> {
+    const info = this.#infoOf(run, record, gitDir);
+    await takeLease(info, isKnown);
     return new Worktree(info);
+  }
+
+  #infoOf(run: string, record: RunRecord, gitDir: string) {
+    const git = this.info.git.inTree(record.path, gitDir, this.info.commonDir);
+    return { ...this.info, ...record, git, run, gitDir };
   }
 
   async #writeRunRecord(run: string, record: RunRecord): Promise<void> {
     const folder = runFolder(this.info.commonDir, run);
-    makeFolder(folder);
-    if (await createJsonFile(join(folder, 'run.json'), record)) return syncDisk([folder]);
+    makeFolderBelow(this.info.commonDir, folder);
+    if (await createJsonFile(join(folder, RUN_FILE), record)) return syncDisk([folder]);
     const known = readRunRecord(this.info.commonDir, run);
-    if (known !== null) checkSame(run, known, record);
+    if (known !== null) return checkSame(run, known, record);
+    // It was emptied, or is not a file.
+    writeJsonFile(join(folder, RUN_FILE), record);
+    await syncDisk([folder]);
   }
 
   /** A path inside the user's tree must be ignored by git, or it would show in `git status`. */
@@ -196,7 +237,7 @@ export class Repository {
     if (gitDir === null) {
       await mkdir(dirname(path), { recursive: true });
       if (tip === null) await git.run(['branch', '--no-track', branch, base]);
-      await git.run(['worktree', 'add', '--no-checkout', path, branch]);
+      await git.run(['worktree', 'add', '--no-checkout', path, branch], { mayWait: true });
       gitDir = await this.#gitDirAt(path);
       if (gitDir === null)
         throw new GitError('gone', `the worktree ${path} does not exist after it was added`, 'try again');
@@ -204,7 +245,7 @@ export class Repository {
     // Completes what a killed git has left undone.
     await git.run(['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { cwd: path });
     await rm(join(gitDir, 'index.lock'), { force: true });
-    await git.run(['reset', '--hard', '--quiet', base], { cwd: path });
+    await git.run(['reset', '--hard', '--quiet', base], { cwd: path, mayWait: true });
     await rm(join(gitDir, 'locked'), { force: true });
     return gitDir;
   }
@@ -217,11 +258,11 @@ export class Repository {
     const registered = join(this.info.commonDir, 'worktrees');
     for (const name of (await folderNames(registered)) ?? []) {
       const entry = join(registered, name);
-      const tree = await tolerateAsync(ABSENT, '', readFile(join(entry, 'gitdir'), 'utf8'));
+      const tree = readSmallFile(join(entry, 'gitdir')) ?? '';
       const isLost = isOurs && tree === '' && name === basename(path);
       if (!isLost && tree.trimEnd() !== join(path, '.git')) continue;
       if (leaseHolder(entry) !== null) {
-        throw new GitError('gone', `the worktree ${path} was deleted`, 'start another run; its branch still exists');
+        throw gone(path);
       }
       await rm(entry, { recursive: true });
     }
@@ -236,8 +277,30 @@ export function branchOf(run: string): string {
   return `meow/run-${run}`;
 }
 
+/** In the run's folder. */
+const RUN_FILE = 'run.json';
+
+/** Null if there is none, or it is not a record. Agents can change it: the journal knows better. */
 export function readRunRecord(commonDir: string, run: string): RunRecord | null {
-  return readJsonFile(join(runFolder(commonDir, run), 'run.json')) as RunRecord | null;
+  const found = readJsonFile(join(runFolder(commonDir, run), RUN_FILE)) as Json;
+  if (!isJsonMap(found)) return null;
+  const { kind, path, branch, base } = found;
+  const isWhole =
+    (kind === 'worktree' || kind === 'in-place') &&
+    typeof path === 'string' &&
+    (branch === null || typeof branch === 'string') &&
+    typeof base === 'string' &&
+    /^[0-9a-f]{40,64}$/.test(base);
+  return isWhole ? { kind, path, branch, base } : null;
+}
+
+function lost(run: string, path: string): GitError {
+  const message = `the worktree of run ${run} is gone, with what was done in it (${path})`;
+  return new GitError('gone', message, 'it was removed, perhaps by meow gc: start another run');
+}
+
+function gone(path: string): GitError {
+  return new GitError('gone', `the worktree ${path} was deleted`, 'start another run; its branch still exists');
 }
 
 /** Null if the user has no home. */

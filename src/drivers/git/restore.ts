@@ -15,23 +15,32 @@
 //            not match it are not used (snapshot.ts).
 
 import { createHash } from 'node:crypto';
-import { cp, readFile, rename, rm, utimes } from 'node:fs/promises';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, rmSync } from 'node:fs';
+import { rename, rm, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { isJsonMap, type Json } from '../../base/json.ts';
 import { segmentMatcher } from '../../base/names.ts';
-import { ABSENT, tolerate, tolerateAsync } from '../../sys/errors.ts';
-import { makeFolder, readJsonFile, writeJsonFile } from '../../sys/files.ts';
+import { clearPlaceOf, readJsonFile, readUntrustedFile, writeJsonFile } from '../../sys/files.ts';
 import { fileName } from '../step-folder.ts';
 import { writeDiff } from './diff.ts';
 import { GitError } from './git.ts';
 import { planRestore } from './restore-plan.ts';
 import type { InnerRepository, Snapshot, SnapshotRecord } from './snapshot.ts';
-import { hashOfFolder, indexPath, operationFiles, operationPath, recordOf, snapshotNames } from './snapshot.ts';
-import { type HeadState, innerHead, type Snapshotter } from './snapshotter.ts';
+import { hashOfFolder, indexPath, operationFiles, operationPath, recordOf, refOf, snapshotNames } from './snapshot.ts';
+import { copyFiles, type HeadState, innerHead, type Snapshotter } from './snapshotter.ts';
 import { TreeWriter } from './tree-writer.ts';
-import { exists, folderOf, inside, plumbing, textOf, type WorktreeInfo } from './worktree-paths.ts';
+import {
+  exists,
+  folderIn,
+  inside,
+  isFolder,
+  namesIn,
+  plumbing,
+  replaceBytes,
+  textOf,
+  type WorktreeInfo,
+} from './worktree-paths.ts';
 
 export interface RestoreRequest {
   /** Of this restore (restore/2). */
@@ -56,7 +65,7 @@ export interface Restored {
   readonly keptIn: readonly string[];
 }
 
-interface RestoreRecord extends Restored {
+interface RestoreRecord extends Omit<Restored, 'keptIn'> {
   readonly isDone: boolean;
 }
 
@@ -72,23 +81,24 @@ export async function restore(
   snapshotter: Snapshotter,
   request: RestoreRequest,
 ): Promise<Restored> {
-  const path = join(folderOf(info), 'restores', `${fileName(request.id)}.json`);
+  const path = join(folderIn(info, 'restores'), `${fileName(request.id)}.json`);
   const target = recordOf(info, request.to);
   const wanted = await snapshotter.entriesOf(target.tree);
   await breakLocks(info);
   const state = { info, target, listing: await snapshotter.head() };
-  const earlier = readEarlier(path);
+  const earlier = readEarlier(info, path);
+  const attic = folderIn(info, 'kept');
+  const keptIn = (undone: readonly string[]) => undone.map((each) => join(attic, each)).filter(exists);
   if (earlier?.isDone === true && (await isRestored(state, snapshotter))) {
-    const { isDone: _, ...result } = earlier;
-    return result;
+    const { undone, movedAside } = earlier;
+    return { undone, movedAside, keptIn: keptIn(undone) };
   }
   await checkAllowed(state, request);
 
-  const numbers = snapshotNames(info).map((name) => Number(/^undone-(\d+)$/.exec(name)?.[1] ?? 0));
-  const name = `undone-${Math.max(0, ...numbers) + 1}`;
-  const attic = join(folderOf(info), 'kept');
+  const name = await freeName(info, attic);
   const now = await snapshotter.take(name, await tipToKeep(state));
-  if (earlier === null || !exists(request.before)) await writeDiff(info, request.start, now, request.before);
+  if (earlier === null || earlier.undone.length === 0 || !exists(request.before))
+    await writeDiff(info, request.start, now, request.before);
   const plan = planRestore({
     now: now.entries,
     ignoredNow: now.ignored,
@@ -102,8 +112,7 @@ export async function restore(
   });
   const undone = [...(earlier?.undone ?? []), name];
   const movedAside = [...(earlier?.movedAside ?? []), ...plan.aside.map(textOf)];
-  makeFolder(dirname(path));
-  writeJsonFile(path, { undone, movedAside, keptIn: [], isDone: false } satisfies RestoreRecord);
+  writeJsonFile(path, { undone, movedAside, isDone: false } satisfies RestoreRecord);
 
   await new TreeWriter(info, join(attic, name)).carryOut(plan);
   for (const file of operationFiles(info)) await rm(join(info.gitDir, file), { recursive: true, force: true });
@@ -112,17 +121,32 @@ export async function restore(
   await restoreOperation(info, target);
 
   await writeDiff(info, request.start, await snapshotter.take('now'), request.after);
-  const restored = { undone, movedAside, keptIn: undone.map((each) => join(attic, each)).filter(exists) };
-  writeJsonFile(path, { ...restored, isDone: true } satisfies RestoreRecord);
-  return restored;
+  writeJsonFile(path, { undone, movedAside, isDone: true } satisfies RestoreRecord);
+  return { undone, movedAside, keptIn: keptIn(undone) };
+}
+
+/** `undone-N`, of which nothing exists: neither a snapshot, nor its ref, nor files that were moved aside. */
+async function freeName(info: WorktreeInfo, attic: string): Promise<string> {
+  const prefix = refOf(info, '_').slice(0, -1);
+  const refs = (await info.git.line(['for-each-ref', '--format=%(refname)', prefix])).split('\n');
+  const taken = new Set([
+    ...snapshotNames(info),
+    ...namesIn(attic),
+    ...namesIn(join(info.commonDir, prefix)),
+    ...refs.map((ref) => ref.slice(prefix.length).split('/')[0] ?? ''),
+  ]);
+  let number = 1;
+  while (taken.has(`undone-${number}`)) number += 1;
+  return `undone-${number}`;
 }
 
 /** Null if nobody has begun. Others may have written it, so it is no proof that anything was done. */
-function readEarlier(path: string): RestoreRecord | null {
+function readEarlier(info: WorktreeInfo, path: string): RestoreRecord | null {
   const found = readJsonFile(path) as Json;
   if (!isJsonMap(found)) return null;
-  const [undone, movedAside, keptIn] = [found['undone'], found['movedAside'], found['keptIn']].map(textsIn);
-  return { undone: undone ?? [], movedAside: movedAside ?? [], keptIn: keptIn ?? [], isDone: found['isDone'] === true };
+  const names = snapshotNames(info);
+  const undone = textsIn(found['undone']).filter((name) => /^undone-\d{1,9}$/.test(name) && names.includes(name));
+  return { undone, movedAside: textsIn(found['movedAside']), isDone: found['isDone'] === true };
 }
 
 function textsIn(value: unknown): readonly string[] {
@@ -157,7 +181,7 @@ async function checkAllowed({ info, target, listing }: RestoreState, request: Re
     );
   }
   if (listing.head !== null && listing.head !== target.head) {
-    const known = request.lastCommit ?? (await lastReached(gitDir)) ?? listing.head;
+    const known = request.lastCommit ?? lastReached(gitDir) ?? listing.head;
     if (known !== listing.head) {
       throw new GitError(
         'moved',
@@ -197,17 +221,19 @@ export function short(commit: string | null): string {
 }
 
 /** Last commit in the reflog of this tree's HEAD; null if there is no reflog. */
-async function lastReached(gitDir: string): Promise<string | null> {
-  const log = await tolerateAsync(ABSENT, '', readFile(join(gitDir, 'logs', 'HEAD'), 'latin1'));
+function lastReached(gitDir: string): string | null {
+  const log = readUntrustedFile(join(gitDir, 'logs', 'HEAD'), LOG_BYTES_MAX, 'latin1')?.text ?? '';
   return /^[0-9a-f]+ ([0-9a-f]+) /.exec(log.trimEnd().split('\n').at(-1) ?? '')?.[1] ?? null;
 }
+
+const LOG_BYTES_MAX = 100_000_000;
 
 async function breakLocks(info: WorktreeInfo): Promise<void> {
   const { kind, gitDir, commonDir, branch } = info;
   const locks = ['index.lock', 'HEAD.lock'].map((name) => join(gitDir, name));
   if (kind === 'worktree') {
     if (branch !== null) locks.push(join(commonDir, 'refs', 'heads', `${branch}.lock`));
-    for (const lock of locks) await rm(lock, { force: true });
+    for (const lock of locks) await rm(lock, { recursive: true, force: true });
     return;
   }
   const lock = locks.find(exists);
@@ -230,7 +256,8 @@ function listFolder(info: WorktreeInfo, folder: string): readonly string[] {
   });
 }
 
-async function restoreHead({ info: { git, run }, target, listing }: RestoreState): Promise<void> {
+async function restoreHead({ info, target, listing }: RestoreState): Promise<void> {
+  const { git, run } = info;
   const why = ['-m', `meow: ${run} rolled back to ${target.name}`];
   if (target.branch === null) {
     if (listing.branch !== null || listing.head !== target.head) {
@@ -240,6 +267,7 @@ async function restoreHead({ info: { git, run }, target, listing }: RestoreState
   }
   // The branch before HEAD: killed in between, HEAD is still where the caller knows it.
   const ref = `refs/heads/${target.branch}`;
+  if (info.kind === 'worktree' && target.branch === info.branch) await moveBranchesBelow(info, ref);
   const tip = await git.tipOf(target.branch);
   if (target.head === null && tip !== null) await git.run(['update-ref', '-d', ...why, ref]);
   if (target.head !== null && tip !== target.head) {
@@ -250,22 +278,38 @@ async function restoreHead({ info: { git, run }, target, listing }: RestoreState
   if (listing.branch !== target.branch) await git.run(['symbolic-ref', ...why, 'HEAD', ref]);
 }
 
+/** With a branch `meow/run-ID/x`, git refuses to have the branch `meow/run-ID`. Its commit stays reachable. */
+async function moveBranchesBelow(info: WorktreeInfo, branch: string): Promise<void> {
+  const { git } = info;
+  const lines = (await git.line(['for-each-ref', '--format=%(objectname) %(refname)', `${branch}/`])).split('\n');
+  for (const line of lines.filter((each) => each !== '')) {
+    const [oid = '', ref = ''] = line.split(' ');
+    await git.run(['update-ref', refOf(info, `aside-${oid.slice(0, 16)}`), oid]);
+    await git.run(['update-ref', '-d', ref]);
+  }
+}
+
 /** The index that the snapshot has, or else that of HEAD. */
 async function restoreIndex(info: WorktreeInfo, { index, head }: SnapshotRecord): Promise<void> {
   const path = join(info.gitDir, 'index');
   const draft = `${path}.meow`;
-  const bytes = index === null ? null : tolerate(ABSENT, null, () => readFileSync(indexPath(info, index)));
-  await rm(draft, { force: true });
-  if (bytes !== null && createHash('sha256').update(bytes).digest('hex') === index) writeFileSync(draft, bytes);
-  else if (head === null) return rm(path, { force: true });
+  const found = index === null ? null : readUntrustedFile(indexPath(info, index), INDEX_BYTES_MAX, 'latin1');
+  const text = found?.text ?? null;
+  const bytes = text === null ? null : Buffer.from(text, 'latin1');
+  for (const each of [draft, `${draft}.lock`]) rmSync(each, { recursive: true, force: true });
+  if (bytes !== null && createHash('sha256').update(bytes).digest('hex') === index) replaceBytes(draft, bytes);
+  else if (head === null) return rm(path, { recursive: true, force: true });
   else await plumbing(info).run(['read-tree', head], { index: draft });
   // Older than every file, so that git compares contents.
   await utimes(draft, 1, 1);
+  clearPlaceOf(path);
   await rename(draft, path);
 }
+
+const INDEX_BYTES_MAX = 500_000_000;
 
 async function restoreOperation(info: WorktreeInfo, { operation }: SnapshotRecord): Promise<void> {
   if (operation === null) return;
   const folder = operationPath(info, operation);
-  if (exists(folder) && hashOfFolder(folder) === operation) await cp(folder, info.gitDir, { recursive: true });
+  if (isFolder(folder) && hashOfFolder(folder) === operation) copyFiles(folder, info.gitDir);
 }

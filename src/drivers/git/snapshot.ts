@@ -22,14 +22,14 @@
 // A name may be reused: the earlier snapshot is then gone.
 
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { assert } from '../../base/errors.ts';
 import { isJsonMap, type Json } from '../../base/json.ts';
-import { ABSENT, isErrno, tolerate } from '../../sys/errors.ts';
-import { makeFolder, readJsonFile, writeJsonFile } from '../../sys/files.ts';
-import { folderOf, namesIn, type WorktreeInfo } from './worktree-paths.ts';
+import { isErrno } from '../../sys/errors.ts';
+import { clearPlaceOf, makeFolderBelow, readJsonFile, readUntrustedFile, writeJsonFile } from '../../sys/files.ts';
+import { folderIn, folderOf, namesIn, readSmallFile, type WorktreeInfo } from './worktree-paths.ts';
 
 /** Part of a step's outputs. */
 export type Snapshot = {
@@ -129,13 +129,12 @@ export function writeRecord(info: WorktreeInfo, { digest, ...record }: SnapshotR
   const earlier = findRecord(info, record.name);
   // Replacing a file is the slowest part on some disks.
   if (earlier !== null && earlier.digest === digest) return;
-  const path = recordPath(info, record.name);
-  makeFolder(dirname(path));
-  writeJsonFile(path, record);
+  folderIn(info, 'snapshots');
+  writeJsonFile(recordPath(info, record.name), record);
   if (earlier === null || (earlier.index === record.index && earlier.operation === record.operation)) return;
   const others = snapshotNames(info).flatMap((name) => findRecord(info, name) ?? []);
   if (earlier.index !== null && others.every(({ index }) => index !== earlier.index)) {
-    rmSync(indexPath(info, earlier.index), { force: true });
+    rmSync(indexPath(info, earlier.index), { recursive: true, force: true });
   }
   if (earlier.operation !== null && others.every(({ operation }) => operation !== earlier.operation)) {
     rmSync(operationPath(info, earlier.operation), { recursive: true, force: true });
@@ -157,6 +156,9 @@ export function operationPath(info: WorktreeInfo, folder: string): string {
   return join(folderOf(info), 'operations', folder);
 }
 
+/** Of one file. A rebase may have a long list of commits. */
+export const OPERATION_BYTES_MAX = 100_000_000;
+
 /** SHA-256 of the names and contents of all files. */
 export function hashOfFolder(path: string): string {
   const hash = createHash('sha256');
@@ -168,7 +170,7 @@ export function hashOfFolder(path: string): string {
       else if (entry.isFile())
         hash.update(
           createHash('sha256')
-            .update(readFileSync(join(path, name)))
+            .update(readUntrustedFile(join(path, name), OPERATION_BYTES_MAX, 'latin1')?.text ?? '', 'latin1')
             .digest(),
         );
     }
@@ -193,28 +195,32 @@ function recordPath(info: WorktreeInfo, name: string): string {
 /** Like `git update-ref`, but without a process if refs are files. */
 export async function writeRef(info: WorktreeInfo, name: string, commit: string): Promise<void> {
   const ref = refOf(info, name);
-  if (info.refsAreFiles && writeRefFile(join(info.commonDir, ref), commit)) return;
+  if (info.refsAreFiles && writeRefFile(info, ref, commit)) return;
   await info.git.run(['update-ref', ref, commit]);
 }
 
 /** Removes a lock that a killed engine left: no other run has refs there, and packing refs takes only a moment. */
 export function breakRefLock(info: WorktreeInfo, name: string): void {
-  rmSync(join(info.commonDir, `${refOf(info, name)}.lock`), { force: true });
+  const lock = join(info.commonDir, `${refOf(info, name)}.lock`);
+  if (info.refsAreFiles) makeFolderBelow(join(info.commonDir, 'refs'), dirname(lock));
+  clearPlaceOf(lock);
+  rmSync(lock, { force: true });
 }
 
-/** False if it is locked, because refs are being packed. */
-function writeRefFile(path: string, commit: string): boolean {
+/** False if it is locked, because refs are being packed. Whatever else has its name is moved aside. */
+function writeRefFile({ commonDir }: WorktreeInfo, ref: string, commit: string): boolean {
+  const path = join(commonDir, ref);
   const lock = `${path}.lock`;
-  if (tolerate(ABSENT, null, () => readFileSync(path, 'latin1')) === `${commit}\n`) return true;
-  for (;;) {
-    try {
-      writeFileSync(lock, `${commit}\n`, { flag: 'wx' });
-      renameSync(lock, path);
-      return true;
-    } catch (error) {
-      if (isErrno(error, 'EEXIST')) return false;
-      if (!isErrno(error, ...ABSENT)) throw error;
-      mkdirSync(dirname(path), { recursive: true });
-    }
+  if (readSmallFile(path) === `${commit}\n`) return true;
+  makeFolderBelow(join(commonDir, 'refs'), dirname(path));
+  clearPlaceOf(lock);
+  try {
+    writeFileSync(lock, `${commit}\n`, { flag: 'wx' });
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return false;
+    throw error;
   }
+  clearPlaceOf(path);
+  renameSync(lock, path);
+  return true;
 }

@@ -5,12 +5,11 @@
 // changed, four more (commit-writer.ts).
 
 import { createHash } from 'node:crypto';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { cp, mkdir, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-import { makeFolder, readUntrustedFile } from '../../sys/files.ts';
-import { type CommitRequest, entriesOfTree, treeId, trustedEntries, writeCommit } from './commit-writer.ts';
+import { clearPlaceOf, readUntrustedFile } from '../../sys/files.ts';
+import { type CommitRequest, entriesOfTree, storeTree, treeId, trustedEntries, writeCommit } from './commit-writer.ts';
 import { LINK, REPOSITORY } from './git.ts';
 import { type IgnoreRules, readIgnoreRules } from './ignore.ts';
 import { INDEX_ARGS, type IndexListing, readIndexListing } from './listing.ts';
@@ -20,6 +19,7 @@ import {
   digestOf,
   hashOfFolder,
   indexPath,
+  OPERATION_BYTES_MAX,
   operationFiles,
   operationPath,
   writeRecord,
@@ -30,9 +30,14 @@ import {
   algorithmOf,
   entryAt,
   exists,
+  folderIn,
+  folderOf,
   inside,
+  isFolder,
   namesIn,
   plumbing,
+  privateIndex,
+  replaceBytes,
   textOf,
   type WorktreeInfo,
 } from './worktree-paths.ts';
@@ -105,10 +110,7 @@ export class Snapshotter {
     const info = this.#info;
     // Fails for a bad name before anything is done.
     breakRefLock(info, name);
-    const [{ head, branch }, index] = await Promise.all([this.head(), this.#copyIndex()]);
-    const headTree = head === null ? null : await this.treeOf(head);
-    const committed = headTree === null ? NONE : await this.#committed(headTree);
-    const walked = this.#walk(committed, index?.listing ?? null, await this.#submodules());
+    const { head, branch, index, headTree, committed, walked } = await this.#read();
     const repositories = await this.#repositories(walked);
     const staged = index === null || isEqual(index.listing.entries, committed) ? null : index.listing.entries;
     const request = { head, entries: walked.entries, staged, keep, message: `meow: ${name} of ${info.run}` };
@@ -126,17 +128,49 @@ export class Snapshotter {
     return { ...record, digest, ignored, entries };
   }
 
+  async #read() {
+    const [{ head, branch }, index] = await Promise.all([this.head(), this.#copyIndex()]);
+    const headTree = head === null ? null : await this.treeOf(head);
+    const committed = headTree === null ? NONE : await this.#committed(headTree);
+    const walked = this.#walk(committed, index?.listing ?? null, await this.#submodules());
+    return { head, branch, index, headTree, committed, walked };
+  }
+
+  /** The present state without a snapshot of it. `start`: the state before the run; null if unknown. */
+  async look(start: Snapshot | null) {
+    const { head, branch, headTree, committed, walked } = await this.#read();
+    const began = start === null ? NONE : await this.entriesOf(start.tree);
+    const known = new Set([...committed.values(), ...began.values()].map(({ oid }) => oid));
+    const isClean = treeId(walked.entries, algorithmOf(this.#info)) === headTree;
+    const { tree, entries } =
+      isClean && headTree !== null
+        ? { tree: headTree, entries: walked.entries }
+        : await storeTree(this.#info, walked.entries, (oid) => known.has(oid));
+    const paths = await this.#changed({ entries, special: walked.special }, committed, began);
+    return { head, branch, tree, entries, paths };
+  }
+
   /** A file that differs from HEAD as git checked it out, through a filter, and that nobody has changed, is not listed. */
   async status(start: Snapshot): Promise<WorktreeStatus> {
     const { head, branch, entries, special } = await this.take('now');
     const committed = head === null ? NONE : await this.#committed(await this.treeOf(head));
-    const [base, began] = [await this.#committed(await this.treeOf(this.#info.base)), await this.entriesOf(start.tree)];
+    const began = await this.entriesOf(start.tree);
+    return { head, branch, paths: await this.#changed({ entries, special }, committed, began) };
+  }
+
+  /** `began`: the state before the run. */
+  async #changed(
+    { entries, special }: Pick<Walked, 'entries' | 'special'>,
+    committed: Entries,
+    began: Entries,
+  ): Promise<readonly string[]> {
+    const base = await this.#committed(await this.treeOf(this.#info.base));
     const isChanged = (name: string): boolean => {
       const [now, then] = [entries.get(name), committed.get(name)];
       return !isSame(now, then) && !(isSame(now, began.get(name)) && isSame(then, base.get(name)));
     };
     const names = [...new Set([...committed.keys(), ...entries.keys()])].filter(isChanged);
-    return { head, branch, paths: [...names, ...special].map(textOf) };
+    return [...names, ...special].map(textOf);
   }
 
   /** Throws if the commit does not exist. */
@@ -219,28 +253,35 @@ export class Snapshotter {
     const isSplit = namesIn(info.gitDir).some((name) => name.startsWith('sharedindex.'));
     const bytes = isSplit ? await this.#joined(path) : readFileSync(path);
     const file = createHash('sha256').update(bytes).digest('hex');
+    if (this.#index?.file === file && exists(indexPath(info, file))) return this.#index;
+    folderIn(info, 'indexes');
     const copy = indexPath(info, file);
-    if (!exists(copy)) {
-      makeFolder(dirname(copy));
-      writeFileSync(`${copy}.new`, bytes, { mode: 0o600 });
-      renameSync(`${copy}.new`, copy);
-    }
-    if (this.#index?.file === file) return this.#index;
+    replaceBytes(copy, bytes);
     const answer = await plumbing(info).ask(INDEX_ARGS, { index: copy });
     if (answer.status !== 0) return null;
     this.#index = { file, listing: readIndexListing(answer.stdout) };
     return this.#index;
   }
 
-  /** A split index in one file. Git finds the shared part only beside the index, and deletes it some day. */
+  /**
+   * A split index in one file. Git finds the shared part only in its git folder, and deletes it some day. It must not
+   * read the working tree meanwhile: that could run filters.
+   */
   async #joined(path: string): Promise<Buffer> {
-    const { git, gitDir } = this.#info;
-    const index = join(gitDir, 'index.meow-joined');
-    writeFileSync(index, readFileSync(path), { mode: 0o600 });
-    await rm(`${index}.lock`, { force: true });
+    const info = this.#info;
+    const index = privateIndex(info, 'joined.index');
+    // Its own git folder: other calls empty theirs.
+    const folder = join(folderOf(info), 'split');
+    const git = info.git.plumbing(folder, info.commonDir, info.oidBytes);
+    writeFileSync(index, readFileSync(path), { flag: 'wx', mode: 0o600 });
+    for (const name of namesIn(info.gitDir)) {
+      const found = name.startsWith('sharedindex.') ? entryAt(info.gitDir, name) : null;
+      if (found === null || found === 'folder' || found.mode === LINK) continue;
+      replaceBytes(join(folder, name), readFileSync(join(info.gitDir, name)));
+    }
     await git.run(['-c', 'core.splitIndex=false', 'update-index', '--no-split-index'], { index });
     const joined = readFileSync(index);
-    await rm(index);
+    rmSync(index);
     return joined;
   }
 
@@ -248,15 +289,33 @@ export class Snapshotter {
     const info = this.#info;
     const names = operationFiles(info);
     if (names.length === 0) return null;
+    folderIn(info, 'operations');
     const draft = operationPath(info, '0');
-    await rm(draft, { recursive: true, force: true });
-    await mkdir(draft, { recursive: true, mode: 0o700 });
-    for (const name of names) await cp(join(info.gitDir, name), join(draft, name), { recursive: true });
+    rmSync(draft, { recursive: true, force: true });
+    mkdirSync(draft, { mode: 0o700 });
+    for (const name of names) copyFiles(join(info.gitDir, name), join(draft, name));
     const folder = hashOfFolder(draft);
-    if (exists(operationPath(info, folder))) await rm(draft, { recursive: true });
-    else renameSync(draft, operationPath(info, folder));
+    const path = operationPath(info, folder);
+    if (isFolder(path) && hashOfFolder(path) === folder) {
+      rmSync(draft, { recursive: true });
+    } else {
+      rmSync(path, { recursive: true, force: true });
+      clearPlaceOf(path);
+      renameSync(draft, path);
+    }
     return folder;
   }
+}
+
+/** Copies regular files and folders, and nothing else. */
+export function copyFiles(from: string, to: string): void {
+  if (isFolder(from)) {
+    mkdirSync(to, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(from)) copyFiles(join(from, name), join(to, name));
+    return;
+  }
+  const text = readUntrustedFile(from, OPERATION_BYTES_MAX, 'latin1')?.text ?? null;
+  if (text !== null) writeFileSync(to, text, { encoding: 'latin1', mode: 0o600 });
 }
 
 function refIn(path: string): string | null {

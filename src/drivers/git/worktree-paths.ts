@@ -10,14 +10,16 @@
 //     git/                       git folder of our own, without any setting of the repository (git.ts)
 //   GITDIR/meow-lease.json       in the tree's own git folder: the run that uses it
 //
-// All of it outlives engines; `meow gc` removes it. Agents can reach it, so the journal decides: what it says about a snapshot
-// is compared with the files.
+// All of it outlives engines; `meow gc` removes it. Agents can reach it, so the journal decides: what it says about the run and
+// its snapshots is compared with the files, and what the files lack is rebuilt from it.
 
-import { type BigIntStats, lstatSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { type BigIntStats, lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 
 import { assert } from '../../base/errors.ts';
 import { ABSENT, tolerate } from '../../sys/errors.ts';
+import { clearPlaceOf, makeFolderBelow, readUntrustedFile } from '../../sys/files.ts';
 import { type Git, LINK } from './git.ts';
 
 /** A repository, and one of its working trees. */
@@ -49,6 +51,15 @@ export interface RunRecord {
 
 export interface WorktreeInfo extends RepositoryInfo, RunRecord {
   readonly run: string;
+  /** For files of ours, instead of the run's folder in the repository. */
+  readonly scratch?: string;
+}
+
+/** What the journal knows about the worktree of a run. */
+export interface RunFacts extends RunRecord {
+  readonly run: string;
+  /** Content of the file `.git` in the worktree; null if it is a folder, or unknown. */
+  readonly pointer: string | null;
 }
 
 export function runFolder(commonDir: string, run: string): string {
@@ -61,23 +72,74 @@ export function isRunName(text: string): boolean {
   return /^[A-Za-z0-9_-]+$/.test(text);
 }
 
+/** Exists, and is a folder. */
 export function folderOf(info: WorktreeInfo): string {
-  return runFolder(info.commonDir, info.run);
+  if (info.scratch !== undefined) return info.scratch;
+  const folder = runFolder(info.commonDir, info.run);
+  makeFolderBelow(info.commonDir, folder);
+  return folder;
+}
+
+/** The same for a folder in it. */
+export function folderIn(info: WorktreeInfo, name: string): string {
+  const top = folderOf(info);
+  makeFolderBelow(top, join(top, name));
+  return join(top, name);
+}
+
+/** Writes a file of ours, whatever is in its place. Readers find the old contents or the new. */
+export function replaceBytes(path: string, bytes: Uint8Array): void {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.new`;
+  writeFileSync(draft, bytes, { flag: 'wx', mode: 0o600 });
+  clearPlaceOf(path);
+  renameSync(draft, path);
 }
 
 /** Git for objects and indexes of ours. */
 export function plumbing(info: WorktreeInfo): Git {
-  return info.git.plumbing(join(folderOf(info), 'git'), join(info.commonDir, 'objects'), info.oidBytes);
+  return info.git.plumbing(join(folderOf(info), 'git'), info.commonDir, info.oidBytes);
+}
+
+/** Git folder that the file `.git` of a worktree names; null if it is not one of this repository. */
+export function gitDirIn(pointer: string, path: string, commonDir: string): string | null {
+  const target = /^gitdir: ([^\n]+)\n?$/.exec(pointer)?.[1];
+  if (target === undefined) return null;
+  const gitDir = resolve(path, target);
+  return dirname(gitDir) === join(commonDir, 'worktrees') && basename(gitDir) !== '' ? gitDir : null;
+}
+
+/** Git folder of a worktree, if the worktree and the repository agree about each other; otherwise null. */
+export function registeredGitDir(commonDir: string, path: string): string | null {
+  const pointer = readSmallFile(join(path, '.git'));
+  const gitDir = pointer === null ? null : gitDirIn(pointer, path, commonDir);
+  if (gitDir === null || !isFolder(gitDir)) return null;
+  const back = readSmallFile(join(gitDir, 'gitdir'));
+  return back !== null && resolve(gitDir, back.trimEnd()) === join(path, '.git') ? gitDir : null;
+}
+
+/** Null if it is not a regular file, or longer than files that git writes about worktrees. */
+export function readSmallFile(path: string): string | null {
+  return readUntrustedFile(path, SMALL_BYTES_MAX)?.text ?? null;
+}
+
+const SMALL_BYTES_MAX = 100_000;
+
+/** A folder, not a link to one. */
+export function isFolder(path: string): boolean {
+  return statIfExists(path)?.isDirectory() === true;
 }
 
 export function algorithmOf({ oidBytes }: RepositoryInfo): 'sha1' | 'sha256' {
   return oidBytes === 32 ? 'sha256' : 'sha1';
 }
 
-/** Path of an index of ours. Nobody else uses it, so a lock is one that a killed git has left. */
+/** Path for an index of ours. Nobody else uses it, so whatever is there was left by a killed git, or planted. */
 export function privateIndex(info: WorktreeInfo, name: string): string {
   const index = join(folderOf(info), name);
-  rmSync(`${index}.lock`, { force: true });
+  for (const path of [index, `${index}.lock`]) {
+    clearPlaceOf(path);
+    rmSync(path, { force: true });
+  }
   return index;
 }
 

@@ -8,13 +8,14 @@ import { randomBytes } from 'node:crypto';
 import type { Result } from '../../base/errors.ts';
 import { own } from '../../base/json.ts';
 import { tolerateAsync } from '../../sys/errors.ts';
-import { readJsonFile } from '../../sys/files.ts';
+import { readJsonFile, writeJsonFile } from '../../sys/files.ts';
 import { type Change, changesBetween, writeDiff } from './diff.ts';
 import { asResult, GitError, type GitProblem } from './git.ts';
+import { repairGitFiles } from './repair.ts';
 import { isProtected, restore, type Restored, type RestoreRequest } from './restore.ts';
 import { findRecord, recordOf, refOf, type Snapshot, type SnapshotRecord, writeRef } from './snapshot.ts';
 import { Snapshotter, type WorktreeStatus } from './snapshotter.ts';
-import { NameSet, textOf, type WorktreeInfo } from './worktree-paths.ts';
+import { NameSet, plumbing, textOf, type WorktreeInfo } from './worktree-paths.ts';
 
 /** Commits of branches. */
 export type Tips = Readonly<Record<string, string>>;
@@ -51,6 +52,16 @@ export class Worktree {
   /** Folders with all files of the tree and of the repository. */
   get places(): readonly string[] {
     return [this.#info.path, this.#info.commonDir];
+  }
+
+  /** Git folder of this tree. */
+  get gitDir(): string {
+    return this.#info.gitDir;
+  }
+
+  /** Git folder that all trees of the repository share. */
+  get commonDir(): string {
+    return this.#info.commonDir;
   }
 
   /** Commit that the run started from. */
@@ -98,8 +109,8 @@ export class Worktree {
   changes(since: Snapshot, to: Snapshot): Promise<Result<readonly Change[], GitProblem>> {
     return asResult(async () => {
       const [from, after] = [recordOf(this.#info, since), recordOf(this.#info, to)];
-      if (from.tree !== after.tree) await this.#snapshotter.entriesOf(from.tree);
-      return changesBetween(this.#info, from, { ...after, entries: await this.#snapshotter.entriesOf(after.tree) });
+      const [then, now] = [await this.#snapshotter.entriesOf(from.tree), await this.#snapshotter.entriesOf(after.tree)];
+      return changesBetween(this.#info, { ...from, entries: then }, { ...after, entries: now });
     });
   }
 
@@ -114,8 +125,8 @@ export class Worktree {
       const now = await this.#snapshotter.take('now');
       const then = recordOf(this.#info, before);
       // Git reads this tree from its objects, so they must be those that were written.
-      await this.#snapshotter.entriesOf(then.tree);
-      const changes = await changesBetween(this.#info, then, now);
+      const entries = await this.#snapshotter.entriesOf(then.tree);
+      const changes = await changesBetween(this.#info, { ...then, entries }, now);
       const ignoredThen = new NameSet(then.ignored ?? []);
       const hidden = now.ignored.filter((name) => !ignoredThen.covers(name)).map(textOf);
       const moved: string[] = [];
@@ -147,6 +158,20 @@ export class Worktree {
     });
   }
 
+  /** Whether the repository still has the objects of a snapshot and of the commit that the run started from. */
+  isIntact({ tree }: Snapshot): Promise<Result<boolean, GitProblem>> {
+    return asResult(async () => {
+      const git = plumbing(this.#info);
+      const answers = await Promise.all([tree, this.base].map((oid) => git.ask(['cat-file', '-e', oid])));
+      return answers.every(({ status }) => status === 0);
+    });
+  }
+
+  /** Makes git work here again, whatever somebody has done to its files. `note`: gets their names first (repair/4). */
+  repair(note: (names: readonly string[]) => void): Promise<Result<void, GitProblem>> {
+    return asResult(async () => repairGitFiles(this.#info, note));
+  }
+
   /** Moves the ref of a snapshot back. */
   putBack({ name, commit }: Snapshot): Promise<Result<void, GitProblem>> {
     return asResult(() => writeRef(this.#info, name, commit));
@@ -154,9 +179,10 @@ export class Worktree {
 
   /** Whether HEAD has the commit and an earlier HEAD, `since`, does not. */
   async #isNew(commit: string, since: string | null): Promise<boolean> {
-    const { git } = this.#info;
+    const { head } = await this.#snapshotter.head();
+    const git = plumbing(this.#info);
     const found = await git.line(['rev-list', '--max-count=1', commit, ...(since === null ? [] : [`^${since}`])]);
-    return found !== '' && (await git.find(['merge-base', '--is-ancestor', commit, 'HEAD'])) !== null;
+    return found !== '' && head !== null && (await git.find(['merge-base', '--is-ancestor', commit, head])) !== null;
   }
 
   /** Writes the differences between a snapshot and the tree to a file, as a patch. */
@@ -177,7 +203,7 @@ export class Worktree {
 
   /** Lets another run use the tree. For the end of a run in place; `meow gc` removes a worktree of the run's own. */
   release(): Promise<Result<void, GitProblem>> {
-    return asResult(() => rm(join(this.#info.gitDir, LEASE_FILE), { force: true }));
+    return asResult(() => rm(join(this.#info.gitDir, LEASE_FILE), { recursive: true, force: true }));
   }
 }
 
@@ -191,17 +217,20 @@ function publicPart({ name, commit, tree, head, branch, digest }: SnapshotRecord
  */
 export const LEASE_FILE = 'meow-lease.json';
 
-/** Null if the tree is free. */
+/** Null if the tree is free, or its lease is not a lease. */
 export function leaseHolder(gitDir: string): string | null {
-  const lease = readJsonFile(join(gitDir, LEASE_FILE)) as { readonly run: string } | null;
-  return lease?.run ?? null;
+  const lease = readJsonFile(join(gitDir, LEASE_FILE)) as { readonly run?: unknown } | null;
+  return typeof lease?.run === 'string' ? lease.run : null;
 }
 
-/** Succeeds if the run already has it. */
-export async function takeLease({ gitDir, path, run }: WorktreeInfo): Promise<void> {
-  if (await createJsonFile(join(gitDir, LEASE_FILE), { run })) return;
+/** Succeeds if the run already has it. `isKnown`: the journal knows that the run has worked here. */
+export async function takeLease({ gitDir, path, run, kind }: WorktreeInfo, isKnown: boolean): Promise<void> {
+  const file = join(gitDir, LEASE_FILE);
+  if (await createJsonFile(file, { run })) return;
   const holder = leaseHolder(gitDir);
   if (holder === run) return;
+  // Nobody else uses a worktree of the run's own, so somebody has changed the lease.
+  if (isKnown && (kind === 'worktree' || holder === null)) return writeJsonFile(file, { run });
   throw new GitError(
     'leased',
     `the run ${holder ?? '(unknown)'} uses ${path}`,
@@ -211,8 +240,8 @@ export async function takeLease({ gitDir, path, run }: WorktreeInfo): Promise<vo
 
 /** Creates a JSON file atomically. False if it exists. */
 export async function createJsonFile(path: string, value: unknown): Promise<boolean> {
-  const draft = `${path}.${randomBytes(4).toString('hex')}`;
-  await writeFile(draft, `${JSON.stringify(value)}\n`, { mode: 0o600 });
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  await writeFile(draft, `${JSON.stringify(value)}\n`, { mode: 0o600, flag: 'wx' });
   const linked = link(draft, path).then(() => true);
   try {
     return await tolerateAsync(['EEXIST'], false, linked);

@@ -1,86 +1,105 @@
-// Sections of an adapter, and typed access to their keys. As in toml-fields.ts, absent keys are null and errors are
-// reported.
+// Sections of an adapter, typed access to their keys, and texts with {{…}}. As in toml-fields.ts, absent keys are null
+// and errors are reported. The keys of a section are those that its reader asks for; any other is a warning. Which
+// placeholders are allowed in a text depends on its position; ir/adapter.ts lists them all.
 
-import type { Hole } from '../../ir/adapter.ts';
+import { type Hole, PLACEHOLDERS } from '../../ir/adapter.ts';
 import { keyName } from '../../ir/prompt-text.ts';
-import type { Text } from '../../ir/text.ts';
-import { checkKeys, type Report, suggest } from '../report.ts';
-import { booleanAt, durationAt, missing, stringAt, tableAt, wordAt } from '../toml-fields.ts';
-import { describeToml, type TomlString, type TomlTable, type TomlValue } from '../toml-tree.ts';
-import { commandText, type Reading } from './placeholders.ts';
+import { referencesIn, type Text } from '../../ir/text.ts';
+import { checkKeys, listed, missing, type Report, START, suggest } from '../report.ts';
+import { readTemplate, scriptText, type Hole as TemplateHole, verbatimText } from '../template.ts';
+import { booleanAt, durationAt, stringAt, tableAt, wordAt, wrongType } from '../toml-fields.ts';
+import { placeWithin, type TomlEntry, type TomlString, type TomlTable, type TomlValue } from '../toml-tree.ts';
 
-/** `[NAME]`. An unknown key is a warning. `advice`: what to write after the header. */
-export function sectionAt(reading: Reading, name: string, known: readonly string[], advice: string): Fields | null {
-  const { report, root } = reading;
-  const table = tableAt(report, root, name, `Write [${name}] and ${advice}.`);
-  if (table === null) return null;
-  checkKeys(report, table, known, `[${name}]`, 'warning');
-  return fieldsOf(reading, table, `[${name}]`);
+/** The file being read. */
+export interface Reading {
+  readonly report: Report;
+  readonly root: TomlTable;
+  /** Names of the placeholders used so far. */
+  readonly used: Set<string>;
+}
+
+type ReadSection<T> = (section: Fields) => T;
+
+/** `[NAME]`; null if it is absent. `advice`: what to write after the header. */
+export function sectionAt<T>(reading: Reading, name: string, advice: string, read: ReadSection<T>): T | null {
+  const table = tableAt(reading.report, reading.root, name, `Write [${name}] and ${advice}.`);
+  return table === null ? null : readSection(reading, table, `[${name}]`, read);
 }
 
 /** The same; without the section, all its keys are absent. */
-export function optionalSection(reading: Reading, name: string, known: readonly string[], advice: string): Fields {
-  const empty: TomlTable = { kind: 'table', place: { from: 0, to: 1 }, entries: new Map() };
-  return sectionAt(reading, name, known, advice) ?? fieldsOf(reading, empty, `[${name}]`);
+export function optionalSection<T>(reading: Reading, name: string, advice: string, read: ReadSection<T>): T {
+  const empty: TomlTable = { kind: 'table', place: START, entries: new Map() };
+  return sectionAt(reading, name, advice, read) ?? readSection(reading, empty, `[${name}]`, read);
 }
 
-/** `[[NAME]]`: tables of the same name, at `key` of `table`. An unknown key is a warning. */
-export function sectionsAt(
+/** `[[NAME]]`: tables of the same name. `value`: that of `key`. */
+export function sectionsAt<T>(
   reading: Reading,
-  table: TomlTable,
+  value: TomlValue | undefined,
   key: string,
-  known: readonly string[],
+  read: ReadSection<T>,
   name = key,
-): readonly Fields[] {
-  const { report } = reading;
-  const value = table.entries.get(key)?.value;
+): readonly T[] {
   const items = value?.kind === 'list' ? value.items : [value];
   return items.flatMap((item) => {
     if (item === undefined) return [];
-    if (item.kind === 'table' && value?.kind === 'list') {
-      checkKeys(report, item, known, `[[${name}]]`, 'warning');
-      return [fieldsOf(reading, item, `[[${name}]]`)];
-    }
-    const message = `"${key}" must be a list of tables, got ${describeToml(item)}`;
-    report.error('wrong-type', item.place, message, `Write [[${name}]], and its keys below it.`);
-    return [];
+    if (item.kind === 'table' && value?.kind === 'list') return [readSection(reading, item, `[[${name}]]`, read)];
+    const hint = `Write [[${name}]], and its keys below it.`;
+    return wrongType(reading.report, item, `"${key}" must be a list of tables`, hint) ?? [];
   });
+}
+
+/** `name`: that of the section in messages. */
+function readSection<T>(reading: Reading, table: TomlTable, name: string, read: ReadSection<T>): T {
+  const entries = new AskedEntries(table.entries);
+  const result = read(fieldsOf(reading, { ...table, entries }, name));
+  checkKeys(reading.report, table, [...entries.asked], name, 'warning');
+  return result;
+}
+
+/** Remembers the keys that were asked for. */
+class AskedEntries extends Map<string, TomlEntry> {
+  readonly asked = new Set<string>();
+
+  override get(key: string): TomlEntry | undefined {
+    this.asked.add(key);
+    return super.get(key);
+  }
 }
 
 export type Fields = ReturnType<typeof fieldsOf>;
 
-/** `section`: its name in messages. */
-function fieldsOf(reading: Reading, table: TomlTable, section: string) {
+function fieldsOf(reading: Reading, table: TomlTable, name: string) {
   const { report } = reading;
+  const value = (key: string): TomlValue | undefined => table.entries.get(key)?.value;
   /** A text that must not be empty. */
   const filled = (key: string): TomlString | null => {
     const string = stringAt(report, table, key);
     if (string === null || string.value.trim() !== '') return string;
-    report.error('invalid-value', string.place, `"${key}" is empty`, 'Write something, or remove the line.');
-    return null;
+    return report.error('invalid-value', string.place, `"${key}" is empty`, 'Write something, or remove the line.');
   };
   const require = (key: string, hint: string): void => {
-    if (!table.entries.has(key)) missing(report, table.place, section, key, hint);
+    if (value(key) === undefined) missing(report, table.place, name, key, hint);
   };
   /** A list of texts, empty if absent; a single text needs no brackets. */
   const texts = (key: string): readonly TomlString[] => {
-    const value = table.entries.get(key)?.value;
-    const items = value?.kind === 'list' ? value.items : [value];
+    const written = value(key);
+    const items = written?.kind === 'list' ? written.items : [written];
     return items.flatMap((item) => {
       if (item === undefined) return [];
       if (item.kind === 'string') return [item];
-      const message = `"${key}" must be a list of strings, got ${describeToml(item)}`;
-      report.error('wrong-type', item.place, message, `For example ${key} = ["one", "two"].`);
-      return [];
+      return (
+        wrongType(report, item, `"${key}" must be a list of strings`, `For example ${key} = ["one", "two"].`) ?? []
+      );
     });
   };
   return {
-    table,
+    place: table.place,
+    value,
     filled,
     texts,
-    value: (key: string): TomlValue | undefined => table.entries.get(key)?.value,
-    text: (key: string): string | null => filled(key)?.value ?? null,
     require,
+    text: (key: string): string | null => filled(key)?.value ?? null,
     needed: (key: string, hint: string): TomlString | null => {
       require(key, hint);
       return filled(key);
@@ -93,11 +112,12 @@ function fieldsOf(reading: Reading, table: TomlTable, section: string) {
     string: (key: string): string | null => stringAt(report, table, key)?.value ?? null,
     boolean: (key: string): boolean | null => booleanAt(report, table, key),
     duration: (key: string): number | null => durationAt(report, table, key),
+    table: (key: string, hint: string): TomlTable | null => tableAt(report, table, key, hint),
     word: <Word extends string>(key: string, words: readonly Word[]): Word | null => wordAt(report, table, key, words),
     patterns: (key: string): readonly string[] => texts(key).flatMap((text) => pattern(report, text) ?? []),
     /** Names of terminal keys, as in tmux. */
     keys: (key: string): readonly string[] | null =>
-      table.entries.has(key) ? texts(key).flatMap((text) => pressed(report, text) ?? []) : null,
+      value(key) === undefined ? null : texts(key).flatMap((text) => pressed(report, text) ?? []),
     /** The signal that asks a process to exit. */
     signal: () => wordAt(report, table, 'signal', ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) ?? 'SIGTERM',
   };
@@ -112,8 +132,7 @@ export function pattern(report: Report, { value, place }: TomlString): string | 
   if (problem === null) return value;
   const hint =
     "In single quotes a backslash stands for itself: '^Proceed\\? \\(y/n\\)'. Patterns are read as JavaScript reads them.";
-  report.error('invalid-pattern', place, problem, hint);
-  return null;
+  return report.error('invalid-pattern', place, problem, hint);
 }
 
 function problemOf(source: string): string | null {
@@ -142,6 +161,52 @@ function pressed(report: Report, { value, place }: TomlString): string | null {
   const named = /^\^[A-Za-z]$/.test(value) ? `Did you mean "C-${value.slice(1).toLowerCase()}"?` : null;
   const otherwise = 'Keys are named as tmux names them: "Enter", "Escape", "C-c", "Up", or one character.';
   const hint = named ?? suggest(value, KEYS, otherwise);
-  report.error('invalid-key', place, `there is no key ${JSON.stringify(value)}`, hint);
-  return null;
+  return report.error('invalid-key', place, `there is no key ${JSON.stringify(value)}`, hint);
+}
+
+/** Known for every start. */
+const ALWAYS: readonly Hole[] = ['agent', 'workflow_id', 'workdir', 'folder', 'meow', 'hook', 'socket', 'inbox'];
+
+/** Where the other placeholders have a value. */
+const ELSEWHERE: Readonly<Partial<Record<Hole, string>>> = {
+  session_id: 'It is known when a session is resumed or forked, and when MEOW chooses it: session_id = "chosen".',
+  new_session_id: 'It is the new session of a fork, where we choose it: session_id = "chosen".',
+  home: 'It is the folder that the section [home] asks for.',
+  model: 'It is for "model_args" alone.',
+  effort: 'It is for "effort_args" alone.',
+  prompt: 'It is for the commands of [headless] alone, with prompt = "argument".',
+};
+
+/** A command, or a part of one. `more`: additional placeholders allowed here. */
+function commandText(reading: Reading, string: TomlString, more: readonly Hole[]): Text {
+  const cure = (): string => 'Make it a separate word, or put it in quotes.';
+  return scriptText(reading.report, string, readParts(reading, string, more), { cure });
+}
+
+/** An environment value, a path, a text. */
+export function plainText(reading: Reading, string: TomlString): Text {
+  return verbatimText(readParts(reading, string, []));
+}
+
+export function hasPlaceholder(text: Text | null, name: Hole): boolean {
+  return text !== null && referencesIn(text).some(({ path }) => path[0] === name);
+}
+
+function readParts(reading: Reading, string: TomlString, more: readonly Hole[]): readonly (string | TemplateHole)[] {
+  const { report, root, used } = reading;
+  const known: readonly string[] = [...ALWAYS, ...(root.entries.has('home') ? ['home'] : []), ...more];
+  const parts = readTemplate(report, string);
+  for (const part of parts) {
+    if (typeof part === 'string') continue;
+    const name = part.path.join('.');
+    used.add(name);
+    if (known.includes(name)) continue;
+    const place = placeWithin(string, part.from, part.to);
+    const elsewhere = PLACEHOLDERS.find((hole) => hole === name);
+    if (elsewhere === undefined) {
+      const hint = suggest(name, known, `Known here: ${listed(known)}.`);
+      report.error('unknown-hole', place, `{{${name}}} is not a known placeholder`, hint);
+    } else report.error('unknown-hole', place, `{{${name}}} has no value here`, ELSEWHERE[elsewhere] ?? '');
+  }
+  return parts;
 }

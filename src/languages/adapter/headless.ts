@@ -10,56 +10,41 @@ import {
 } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import { checkKeys, listed, suggest } from '../report.ts';
-import { stringAt, tableAt } from '../toml-fields.ts';
-import { type Fields, sectionAt } from './fields.ts';
-import { hasPlaceholder, type Reading } from './placeholders.ts';
-
-const KEYS = [
-  'command',
-  'resume',
-  'fork',
-  'replay',
-  'permissions',
-  'model_args',
-  'effort_args',
-  'prompt',
-  'reader',
-  'session_id',
-  'signal',
-];
+import { stringAt } from '../toml-fields.ts';
+import { type Fields, hasPlaceholder, type Reading, sectionAt } from './fields.ts';
 
 /** Output format of an agent that prints only its answer. */
 const PLAIN = 'text';
 
 export function readHeadless(reading: Reading, readers: readonly string[]): HeadlessProfile | null {
-  const headless = sectionAt(reading, 'headless', KEYS, 'below it command = "my-agent"');
-  if (headless === null) return null;
-  const prompt = headless.word('prompt', ['stdin', 'argument'] as const) ?? 'stdin';
-  const reader = readReader(reading, headless, readers);
-  const commands = readSessionCommands(reading, headless, {
-    resume: 'resume',
-    fork: 'fork',
-    cannotReport: reader === PLAIN ? `the reader "${PLAIN}" knows of none` : null,
-    more: prompt === 'argument' ? ['prompt'] : [],
+  return sectionAt(reading, 'headless', 'below it command = "my-agent"', (headless) => {
+    const prompt = headless.word('prompt', ['stdin', 'argument'] as const) ?? 'stdin';
+    const reader = readReader(reading, headless, readers);
+    const commands = readSessionCommands(reading, headless, {
+      resume: 'resume',
+      fork: 'fork',
+      cannotReport: reader === PLAIN ? `the reader "${PLAIN}" knows of none` : null,
+      more: prompt === 'argument' ? ['prompt'] : [],
+    });
+    for (const key of ['command', 'resume', 'fork'] as const) {
+      const written = headless.value(key);
+      const text = commands[key];
+      if (prompt === 'stdin' || written === undefined || text === null || hasPlaceholder(text, 'prompt')) continue;
+      const message = `"${key}" does not hand over the prompt: it has no {{prompt}}`;
+      const hint = 'Put {{prompt}} where the agent takes it, or let it be read from stdin: prompt = "stdin".';
+      reading.report.error('missing-hole', written.place, message, hint);
+    }
+    return {
+      ...commands,
+      replays: headless.boolean('replay') ?? false,
+      permissions: readPermissions(reading, headless),
+      modelArgs: headless.command('model_args', ['model']),
+      effortArgs: headless.command('effort_args', ['effort']),
+      prompt,
+      reader,
+      signal: headless.signal(),
+    };
   });
-  for (const key of ['command', 'resume', 'fork'] as const) {
-    const written = headless.value(key);
-    const text = commands[key];
-    if (prompt === 'stdin' || written === undefined || text === null || hasPlaceholder(text, 'prompt')) continue;
-    const message = `"${key}" does not hand over the prompt: it has no {{prompt}}`;
-    const hint = 'Put {{prompt}} where the agent takes it, or let it be read from stdin: prompt = "stdin".';
-    reading.report.error('missing-hole', written.place, message, hint);
-  }
-  return {
-    ...commands,
-    replays: headless.boolean('replay') ?? false,
-    permissions: readPermissions(reading, headless),
-    modelArgs: headless.command('model_args', ['model']),
-    effortArgs: headless.command('effort_args', ['effort']),
-    prompt,
-    reader,
-    signal: headless.signal(),
-  };
 }
 
 function readReader({ report }: Reading, headless: Fields, readers: readonly string[]): string {
@@ -73,20 +58,20 @@ function readReader({ report }: Reading, headless: Fields, readers: readonly str
 }
 
 export function readAcp(reading: Reading): AcpProfile | null {
-  const acp = sectionAt(reading, 'acp', ['command', 'permission', 'signal'], 'below it command = "my-agent --acp"');
-  if (acp === null) return null;
-  acp.require('command', 'Say how the agent is started: command = "my-agent --acp".');
-  return {
-    command: acp.command('command') ?? '',
-    permission: acp.word('permission', ['ask', 'edits', 'allow', 'deny'] as const) ?? 'ask',
-    signal: acp.signal(),
-  };
+  return sectionAt(reading, 'acp', 'below it command = "my-agent --acp"', (acp) => {
+    acp.require('command', 'Say how the agent is started: command = "my-agent --acp".');
+    return {
+      command: acp.command('command') ?? '',
+      permission: acp.word('permission', ['ask', 'edits', 'allow', 'deny'] as const) ?? 'ask',
+      signal: acp.signal(),
+    };
+  });
 }
 
 /** Without `all`, the commands as they are allow everything. */
 export function readPermissions({ report }: Reading, section: Fields): PermissionArgs {
   const hint = 'Write permissions = { ask = "ARGUMENTS", edits = "ARGUMENTS", all = "ARGUMENTS" }.';
-  const table = tableAt(report, section.table, 'permissions', hint);
+  const table = section.table('permissions', hint);
   if (table === null) return NEVER_ASKS;
   checkKeys(report, table, PERMISSIONS, '"permissions"', 'warning');
   const args = (key: string): string | null => stringAt(report, table, key)?.value ?? null;
@@ -116,7 +101,7 @@ export function readSessionCommands(
   const sessionId =
     declared ?? (hasPlaceholder(command, 'session_id') ? 'chosen' : cannotReport === null ? 'told' : 'none');
   if (sessionId === 'told' && cannotReport !== null) {
-    const { place } = section.value('session_id') ?? section.table;
+    const { place } = section.value('session_id') ?? section;
     const message = `the agent cannot tell its session: ${cannotReport}`;
     report.error('session-untold', place, message, 'Write session_id = "none".');
   }

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 
-import type { Adapter } from '../../ir/adapter.ts';
-import { permitted } from '../../ir/permissions.ts';
+import { type Adapter, permitted } from '../../ir/adapter.ts';
 import { readAdapter } from './read-adapter.ts';
 
 const AGENT = `

@@ -2,15 +2,14 @@
 // adapters move between versions; everything else is an error. Docs: docs/adapters.md.
 
 import { type Diagnostic, hasErrors, makeSource } from '../../base/source.ts';
-import { type Adapter, type AdapterFile, channelsOf } from '../../ir/adapter.ts';
+import { type Adapter, type AdapterFile, channelsOf, type ProgramCheck } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
-import { checkKeys, createReport, type Report } from '../report.ts';
-import { isVariableName, missing, readEnvironment, tableAt } from '../toml-fields.ts';
+import { checkKeys, createReport, missing, type Report, START } from '../report.ts';
+import { isVariableName, readEnvironment, tableAt } from '../toml-fields.ts';
 import type { TomlString } from '../toml-tree.ts';
 import { readToml } from '../toml.ts';
-import { groupsIn, pattern, sectionAt, sectionsAt } from './fields.ts';
+import { type Fields, groupsIn, pattern, plainText, type Reading, sectionAt, sectionsAt } from './fields.ts';
 import { readAcp, readHeadless } from './headless.ts';
-import { plainText, type Reading } from './placeholders.ts';
 import { readTerminal, TERMINAL_SECTIONS } from './terminal.ts';
 
 export interface AdapterInput {
@@ -60,7 +59,7 @@ function read(reading: Reading, readers: readonly string[]): Adapter {
     terminal: readTerminal(reading, hooks),
     headless: readHeadless(reading, readers),
     acp: readAcp(reading),
-    mailbox: sectionAt(reading, 'mailbox', ['enabled'], 'below it enabled = true')?.boolean('enabled') ?? false,
+    mailbox: sectionAt(reading, 'mailbox', 'below it enabled = true', (mailbox) => mailbox.boolean('enabled')) ?? false,
     limits: readLimits(reading),
   };
   checkChannels(reading, adapter);
@@ -68,24 +67,25 @@ function read(reading: Reading, readers: readonly string[]): Adapter {
   return adapter;
 }
 
-const HEAD_KEYS = ['name', 'description', 'default', 'alias'];
-
 function readHead(reading: Reading): Pick<Adapter, 'name' | 'description' | 'isDefault' | 'alias'> {
   const { report, root } = reading;
   const advice = 'below it name = "my-agent"';
-  const head = sectionAt(reading, 'adapter', HEAD_KEYS, advice);
   if (!root.entries.has('adapter')) missing(report, START, 'the file', '[adapter]', `Write [adapter] and ${advice}.`);
-  const name = head?.needed('name', 'Give it the name that workflows use: name = "my-agent".') ?? null;
-  if (name !== null && !isAdapterName(name.value)) {
-    const hint = 'A name has 1 to 40 letters, digits, "-" and "_": it is the name of a folder, too.';
-    report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is not a valid name for an adapter`, hint);
-  }
-  return {
-    name: name?.value ?? '',
-    description: head?.string('description') ?? '',
-    isDefault: head?.boolean('default') ?? false,
-    alias: head?.string('alias') ?? null,
-  };
+  const head = sectionAt(reading, 'adapter', advice, (section) => {
+    const name = section.needed('name', 'Give it the name that workflows use: name = "my-agent".');
+    if (name !== null && !isAdapterName(name.value)) {
+      const message = `${JSON.stringify(name.value)} is not a valid name for an adapter`;
+      const hint = 'A name has 1 to 40 letters, digits, "-" and "_": it is the name of a folder, too.';
+      report.error('invalid-name', name.place, message, hint);
+    }
+    return {
+      name: name?.value ?? '',
+      description: section.string('description') ?? '',
+      isDefault: section.boolean('default') ?? false,
+      alias: section.string('alias'),
+    };
+  });
+  return head ?? { name: '', description: '', isDefault: false, alias: null };
 }
 
 export function isAdapterName(text: string): boolean {
@@ -94,7 +94,7 @@ export function isAdapterName(text: string): boolean {
 
 function readLimits(reading: Reading): Adapter['limits'] {
   const { report, root } = reading;
-  return sectionsAt(reading, root, 'limits', ['pattern', 'reset']).map((limit) => {
+  return sectionsAt(reading, root.entries.get('limits')?.value, 'limits', (limit) => {
     const written = limit.needed('pattern', "Say what the agent says then: pattern = 'usage limit'.");
     const source = written === null ? null : pattern(report, written);
     const reset = limit.word('reset', ['epoch', 'duration', 'clock'] as const);
@@ -124,76 +124,57 @@ function checkHook({ report, root, used }: Reading): void {
   report.warning('unused-section', hooks.keyPlace, message, hint);
 }
 
-const START = { from: 0, to: 1 };
-
-const HOOK_KEYS = [
-  'begun',
-  'accepted',
-  'tool_begun',
-  'tool_ended',
-  'blocked',
-  'stopped',
-  'failed',
-  'ended',
-  'session_key',
-  'prompt_key',
-  'message_key',
-];
-
 function readHooks(reading: Reading): Adapter['hooks'] {
-  const hooks = sectionAt(reading, 'hooks', HOOK_KEYS, 'below it accepted = "NAME"');
-  if (hooks === null) return null;
-  const hook = (key: string): string | null => {
-    const name = hooks.filled(key);
-    return name === null ? null : hookName(reading.report, name);
-  };
-  return {
-    begun: hook('begun'),
-    accepted: hook('accepted'),
-    toolBegun: hook('tool_begun'),
-    toolEnded: hook('tool_ended'),
-    blocked: hooks.texts('blocked').flatMap((name) => hookName(reading.report, name) ?? []),
-    stopped: hook('stopped'),
-    failed: hook('failed'),
-    ended: hook('ended'),
-    sessionKey: hooks.text('session_key') ?? 'session_id',
-    promptKey: hooks.text('prompt_key'),
-    messageKey: hooks.text('message_key'),
-  };
+  return sectionAt(reading, 'hooks', 'below it accepted = "NAME"', (hooks) => {
+    const hook = (key: string): string | null => {
+      const name = hooks.filled(key);
+      return name === null ? null : hookName(reading.report, name);
+    };
+    return {
+      begun: hook('begun'),
+      accepted: hook('accepted'),
+      toolBegun: hook('tool_begun'),
+      toolEnded: hook('tool_ended'),
+      blocked: hooks.texts('blocked').flatMap((name) => hookName(reading.report, name) ?? []),
+      stopped: hook('stopped'),
+      failed: hook('failed'),
+      ended: hook('ended'),
+      sessionKey: hooks.text('session_key') ?? 'session_id',
+      promptKey: hooks.text('prompt_key'),
+      messageKey: hooks.text('message_key'),
+    };
+  });
 }
 
 /** It is an argument of {{hook}} and part of a file name. */
 function hookName(report: Report, { value, place }: TomlString): string | null {
   if (/^[A-Za-z0-9_-]+$/.test(value)) return value;
   const hint = 'It is made of letters, digits, "-" and "_": what the agent says behind {{hook}}.';
-  report.error('invalid-name', place, `${JSON.stringify(value)} is not a valid name for a hook`, hint);
-  return null;
+  return report.error('invalid-name', place, `${JSON.stringify(value)} is not a valid name for a hook`, hint);
 }
 
-const PROGRAM_KEYS = ['name', 'version_command', 'tried', 'install', 'login_command', 'login_cure', 'checks'];
-
 function readProgram(reading: Reading): Adapter['program'] {
-  const program = sectionAt(reading, 'program', PROGRAM_KEYS, 'below it name = "PROGRAM"');
-  if (program === null) return null;
-  const name = program.needed('name', 'Name what is started: name = "my-agent".');
-  if (name !== null && /[\s/]/.test(name.value)) {
-    const message = `${JSON.stringify(name.value)} is not a valid name for a program`;
-    reading.report.error('invalid-name', name.place, message, 'It is looked for on PATH by its name alone.');
-  }
-  const checks = sectionsAt(reading, program.table, 'checks', ['name', 'command', 'cure'], 'program.checks');
-  return {
-    name: name?.value ?? '',
-    versionCommand: program.text('version_command'),
-    tried: program.texts('tried').map(({ value }) => value),
-    install: program.text('install'),
-    loginCommand: program.text('login_command'),
-    loginCure: program.text('login_cure'),
-    checks: checks.map((check) => ({
+  return sectionAt(reading, 'program', 'below it name = "PROGRAM"', (program) => {
+    const name = program.needed('name', 'Name what is started: name = "my-agent".');
+    if (name !== null && /[\s/]/.test(name.value)) {
+      const message = `${JSON.stringify(name.value)} is not a valid name for a program`;
+      reading.report.error('invalid-name', name.place, message, 'It is looked for on PATH by its name alone.');
+    }
+    const readCheck = (check: Fields): ProgramCheck => ({
       name: check.needed('name', 'Describe the check in a word or two: name = "first start".')?.value ?? '',
       command: check.needed('command', 'Write a command that succeeds where all is well.')?.value ?? '',
       cure: check.needed('cure', 'Say what is to be done where it does not.')?.value ?? '',
-    })),
-  };
+    });
+    return {
+      name: name?.value ?? '',
+      versionCommand: program.text('version_command'),
+      tried: program.texts('tried').map(({ value }) => value),
+      install: program.text('install'),
+      loginCommand: program.text('login_command'),
+      loginCure: program.text('login_cure'),
+      checks: sectionsAt(reading, program.value('checks'), 'checks', readCheck, 'program.checks'),
+    };
+  });
 }
 
 /** Start environment of an agent: environment variables, a home folder of its own, and files written for it. */
@@ -205,28 +186,28 @@ function readOwnEnvironment(reading: Reading): Adapter['environment'] {
 
 function readHome(reading: Reading): Adapter['home'] {
   const { report } = reading;
-  const home = sectionAt(reading, 'home', ['variable', 'from', 'link', 'copy'], 'below it variable and from');
-  if (home === null) return null;
-  const hint = 'Name the variable that tells the agent where its home is: variable = "AGENT_HOME".';
-  const variable = home.needed('variable', hint);
-  if (variable !== null && !isVariableName(variable.value)) {
-    const message = `"${variable.value}" is not a valid name for an environment variable`;
-    report.error('invalid-name', variable.place, message, 'It is made of letters, digits and _.');
-  }
-  const from = home.needed('from', 'Say where the user\'s own is: from = ".agent".');
-  return {
-    variable: variable?.value ?? '',
-    from: (from === null ? null : relativePath(report, from)) ?? '',
-    link: home.texts('link').flatMap((path) => relativePath(report, path) ?? []),
-    copy: home.texts('copy').flatMap((path) => relativePath(report, path) ?? []),
-  };
+  return sectionAt(reading, 'home', 'below it variable and from', (home) => {
+    const hint = 'Name the variable that tells the agent where its home is: variable = "AGENT_HOME".';
+    const variable = home.needed('variable', hint);
+    if (variable !== null && !isVariableName(variable.value)) {
+      const message = `"${variable.value}" is not a valid name for an environment variable`;
+      report.error('invalid-name', variable.place, message, 'It is made of letters, digits and _.');
+    }
+    const from = home.needed('from', 'Say where the user\'s own is: from = ".agent".');
+    return {
+      variable: variable?.value ?? '',
+      from: (from === null ? null : relativePath(report, from)) ?? '',
+      link: home.texts('link').flatMap((path) => relativePath(report, path) ?? []),
+      copy: home.texts('copy').flatMap((path) => relativePath(report, path) ?? []),
+    };
+  });
 }
 
 const FORMATS = ['json', 'toml', 'text'] as const;
 
 function readFiles(reading: Reading): Adapter['files'] {
   const { report, root } = reading;
-  return sectionsAt(reading, root, 'files', ['path', 'format', 'content']).map((file) => {
+  return sectionsAt(reading, root.entries.get('files')?.value, 'files', (file) => {
     const path = file.needed('path', 'Say where it is written: path = "settings.json".');
     const content = file.needed('content', "Write what is in it: content = '''…'''.");
     if (path !== null) relativePath(report, path, /^\{\{\s*home\s*\}\}\//);
@@ -272,6 +253,5 @@ function relativePath(report: Report, { value, place }: TomlString, root?: RegEx
   if (!leaves && inside !== '') return value;
   const hint =
     root === undefined ? 'Write it without / in front and without "..".' : 'Write "NAME", or "{{home}}/NAME".';
-  report.error('invalid-path', place, `${JSON.stringify(value)} is outside of the folder it must be in`, hint);
-  return null;
+  return report.error('invalid-path', place, `${JSON.stringify(value)} is outside of the folder it must be in`, hint);
 }

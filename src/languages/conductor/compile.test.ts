@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
+import { present } from '../../base/errors.ts';
 import { hasErrors } from '../../base/source.ts';
 import { checkProgram } from '../../ir/check.ts';
-import { conductorOf } from '../../ir/conductor-facts.ts';
 import type { AgentRequest, Inspection, Validator } from '../../ir/conductor.ts';
-import { DEFAULT_LIMITS, type Program } from '../../ir/program.ts';
+import { conductorOf, DEFAULT_LIMITS, type Program } from '../../ir/program.ts';
 import { compileConductor, type CompiledConductor } from './compile.ts';
 import { DEFAULT_CONDUCTOR } from './config.ts';
-import type { ConductorInput } from './reading.ts';
+import type { ConductorInput } from './syntax.ts';
 
 const PROMPTS: Readonly<Record<string, string>> = {
   'task.do.v1': '---\nprompt_id: task.do\nversion: 1\nrole: task\n---\nDo it.\n',
@@ -21,7 +21,7 @@ const INPUT: Omit<ConductorInput, 'source'> = {
   adapters: {
     forced: null,
     fallback: 'sim',
-    adapterNamed: (name) => (name === 'alias' ? 'real' : name),
+    meant: (name) => (name === 'alias' ? 'real' : name),
     refusal: () => null,
     canChoose: () => true,
   },
@@ -93,7 +93,7 @@ describe('what is known of the whole workflow', () => {
     };
     const steps = [{ ...WORK, routes: { ...TO_STOP, completed: 'ask' } }, gate];
     const compiled = compile({ workflow_id: 'x', description: 'y', steps, defaults: { artifacts_dir: './out//' } });
-    expect(compiled).toMatchObject({ diagnostics: [], artifactsDir: 'out', mutates: true });
+    expect(compiled.diagnostics).toEqual([]);
     const stored = JSON.parse(JSON.stringify(compiled.program)) as Program;
     expect(conductorOf(stored)).toEqual({
       workflowId: 'x',
@@ -111,9 +111,9 @@ describe('what is known of the whole workflow', () => {
 
   test('is that it changes nothing, where no agent works and nothing is put back', () => {
     const undo = { id: 'undo', opcode: 'ROLLBACK', target: 'pre_run', routes: { completed: 'STOP', error: 'STOP' } };
-    expect(compile({ steps: [CHECK] }).mutates).toBe(false);
-    expect(compile({ steps: [undo] }).mutates).toBe(true);
-    expect(compile({ steps: [CHECK] }).artifactsDir).toBe('.meow/run');
+    const factsOf = (...steps: readonly object[]) => conductorOf(present(compile({ steps }).program, 'no program'));
+    expect(factsOf(CHECK)).toMatchObject({ mutates: false, artifactsDir: '.meow/run' });
+    expect(factsOf(undo)).toMatchObject({ mutates: true });
   });
 
   test('takes the limits of the configuration', () => {

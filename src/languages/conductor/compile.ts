@@ -1,33 +1,21 @@
 // YAML text → Program: text → steps as syntax → their graph → a block for each. All problems of the workflow and its
 // prompts are reported; a Program is made only without errors.
 
-import { type Diagnostic, hasErrors, makeSource } from '../../base/source.ts';
-import { attachConductor } from '../../ir/conductor-facts.ts';
-import { DEFAULT_LIMITS, type Program } from '../../ir/program.ts';
+import { hasErrors, makeSource } from '../../base/source.ts';
+import { attachConductor, DEFAULT_DRAIN_MS, DEFAULT_LIMITS, type Program } from '../../ir/program.ts';
+import type { Compiled, Validated } from '../language.ts';
 import { createReport } from '../report.ts';
 import { readDocument } from './document.ts';
+import { tidyPath } from './fields.ts';
 import { checkGraph } from './graph.ts';
 import { lowerSteps } from './lower.ts';
-import { tidyPath } from './paths.ts';
 import { policyAt } from './policies.ts';
 import { Prompts } from './prompts.ts';
-import type { ConductorInput, Reading } from './reading.ts';
 import { readStep } from './step.ts';
-import type { Outline } from './syntax.ts';
+import type { ConductorInput, Outline, Reading } from './syntax.ts';
+import { outlineOf } from './outline.ts';
 
-export interface CompiledConductor {
-  /** Null if a diagnostic is an error. */
-  readonly program: Program | null;
-  readonly diagnostics: readonly Diagnostic[];
-  /** Without a trailing slash. */
-  readonly artifactsDir: string;
-  /** It has steps that write to the worktree or restore it. */
-  readonly mutates: boolean;
-  /** Which validators were found where, a sentence each. */
-  readonly notes: readonly string[];
-}
-
-const DRAIN_MS = 600_000;
+export type CompiledConductor = Pick<Compiled, 'program' | 'diagnostics' | 'outline'> & Pick<Validated, 'notes'>;
 
 /** Reads the whole workflow, whatever a run would use: what is checked is what would run. */
 export function compileConductor(input: ConductorInput): CompiledConductor {
@@ -52,7 +40,7 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
   const diagnostics = [...report.diagnostics(), ...prompts.diagnostics()];
   const all = [...steps.values()];
   const mutates = all.some(({ opcode }) => opcode === 'RUN_AGENT' || opcode === 'ROLLBACK');
-  const compiled = { diagnostics, artifactsDir, mutates, notes: [...notes] };
+  const compiled = { diagnostics, notes: [...notes] };
   if (hasErrors(diagnostics) || entry === null) return { program: null, ...compiled };
   const gates = Object.fromEntries(all.flatMap(({ id, gate }) => (gate === null ? [] : [[id, gate]])));
   const program: Program = {
@@ -65,11 +53,11 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
     steerings: {},
     cleanup: { success: null, failure: null, stop: null },
     limits,
-    drainMs: DRAIN_MS,
+    drainMs: DEFAULT_DRAIN_MS,
     onFailure: 'drain',
     attachments: attachConductor({ workflowId, description, artifactsDir, mutates, gates }),
   };
-  return { program, ...compiled };
+  return { program, ...compiled, outline: () => outlineOf(report.source, steps.values()) };
 }
 
 /** Of two steps with one id, the first counts. */

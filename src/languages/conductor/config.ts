@@ -2,11 +2,10 @@
 
 import { OPERATIONS, type Policy } from '../../ir/conductor.ts';
 import { NO_RESTRICTIONS } from '../../ir/policy.ts';
-import { checkKeys, type Report } from '../report.ts';
-import { booleanAt, durationAt, listAt, missing, stringAt, tableAt, word, wordAt } from '../toml-fields.ts';
-import { describeToml, type TomlEntry, type TomlString, type TomlTable } from '../toml-tree.ts';
-import { isId, POLICY_KEYS } from './fields.ts';
-import { checkPath, tidyPath } from './paths.ts';
+import { checkKeys, missing, type Report } from '../report.ts';
+import { booleanAt, durationAt, listAt, stringAt, tableAt, word, wordAt, wrongType } from '../toml-fields.ts';
+import { type TomlEntry, type TomlString, type TomlTable } from '../toml-tree.ts';
+import { checkPath, isId, POLICY_KEYS, tidyPath } from './fields.ts';
 
 export interface ConductorConfig {
   /** Programs that validators may start outside the run directory: paths or globs, relative to the worktree. */
@@ -36,7 +35,6 @@ export const DEFAULT_CONDUCTOR: ConductorConfig = {
   validators: {},
 };
 
-/** The sections that are read here. */
 export const CONDUCTOR_SECTIONS = ['conductor', 'policy', 'validators'];
 
 export function readConductorConfig(report: Report, root: TomlTable, base: ConductorConfig): ConductorConfig {
@@ -117,9 +115,7 @@ function globsAt(report: Report, table: TomlTable, key: string): readonly string
 function stringsAt(report: Report, table: TomlTable, key: string): readonly TomlString[] | null {
   const example = `For example ${key} = ["one", "another"].`;
   const items = listAt(report, table, key, example)?.items.flatMap((item) => {
-    if (item.kind === 'string') return [item];
-    report.error('wrong-type', item.place, `"${key}" is a list of strings, got ${describeToml(item)}`, example);
-    return [];
+    return item.kind === 'string' ? [item] : (wrongType(report, item, `"${key}" is a list of strings`, example) ?? []);
   });
   return items ?? null;
 }

@@ -1,25 +1,30 @@
 // Workflow text → steps as syntax, and defaults. All problems are reported, and the rest is read nevertheless.
 
 import type { Place } from '../../base/source.ts';
-import { type Report, suggest } from '../report.ts';
-import { mapAt, textAt } from '../yaml-fields.ts';
-import { describeYaml, readYaml, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
+import { missing, type Report, START, suggest } from '../report.ts';
+import { mapAt, textAt, wrongType } from '../yaml-fields.ts';
+import {
+  NO_KEYS,
+  describeYaml,
+  isScalar,
+  readYaml,
+  type YamlMap,
+  type YamlScalar,
+  type YamlValue,
+} from '../yaml-tree.ts';
 import {
   checkDuplicates,
   checkId,
+  checkPath,
   checkValues,
-  isScalar,
   listAt,
-  missingKey,
   neededText,
-  shown,
   strictKeys,
+  tidyPath,
   wordAt,
 } from './fields.ts';
 import { readLimits } from './limits.ts';
-import { checkPath, tidyPath } from './paths.ts';
-import type { Defaults } from './reading.ts';
-import { type Opcode, OPCODES, type Outline, STOP } from './syntax.ts';
+import { type Defaults, type Opcode, OPCODES, type Outline, STOP } from './syntax.ts';
 
 export interface DocumentSyntax {
   readonly id: string;
@@ -36,9 +41,6 @@ export interface DocumentSyntax {
   readonly unread: ReadonlyMap<string, readonly string[]>;
 }
 
-const WHOLE: Place = { from: 0, to: 1 };
-const EMPTY: YamlMap = { kind: 'map', place: WHOLE, entries: new Map() };
-
 const KEYS = ['workflow_id', 'version', 'description', 'defaults', 'entry_step', 'steps'];
 const WHAT = 'the workflow';
 const STEPS_HINT =
@@ -47,12 +49,12 @@ const STEPS_HINT =
 export function readDocument(report: Report): DocumentSyntax {
   const root = readRoot(report);
   const text = (key: string, hint: string): YamlScalar | null =>
-    root === EMPTY ? null : neededText(report, root, key, { place: WHOLE, what: WHAT, hint });
+    root === NO_KEYS ? null : neededText(report, root, key, { place: START, what: WHAT, hint });
   const id = text('workflow_id', 'For example workflow_id: implement.');
   checkVersion(report, root);
   const description = text('description', 'Say in a sentence what it is for.');
   const entry = text('entry_step', 'Name the step to begin with.');
-  const defaultsMap = mapAt(report, root, 'defaults', 'For example defaults: { limits: { timeout: 30m } }.') ?? EMPTY;
+  const defaultsMap = mapAt(report, root, 'defaults', 'For example defaults: { limits: { timeout: 30m } }.') ?? NO_KEYS;
   return {
     id: id?.text.trim() ?? '',
     description: description?.text.trim() ?? '',
@@ -65,25 +67,25 @@ export function readDocument(report: Report): DocumentSyntax {
 
 function readRoot(report: Report): YamlMap {
   const value = readYaml(report, { from: 0, to: report.source.text.length });
-  if (value === null) return EMPTY;
+  if (value === null) return NO_KEYS;
   if (value.kind !== 'map') {
     const hint = 'It begins with workflow_id: NAME.';
     report.error('wrong-type', value.place, `the workflow must be a map, got ${describeYaml(value)}`, hint);
-    return EMPTY;
+    return NO_KEYS;
   }
   strictKeys(report, value, KEYS, WHAT);
   return value;
 }
 
 function checkVersion(report: Report, root: YamlMap): void {
-  if (root === EMPTY) return;
+  if (root === NO_KEYS) return;
   const hint = 'Write version: 1.';
   const value = root.entries.get('version')?.value;
-  if (value === undefined) missingKey(report, WHOLE, WHAT, 'version', hint);
+  if (value === undefined) missing(report, START, WHAT, 'version', hint);
   else if (value.kind === 'number' && Number(value.text) !== 1) {
     report.error('unsupported-version', value.place, `version ${value.text} is not supported`, hint);
   } else if (value.kind !== 'number' && value.kind !== 'nothing') {
-    report.error('wrong-type', value.place, `"version" must be a whole number, got ${shown(value)}`, hint);
+    wrongType(report, value, '"version" must be a whole number', hint);
   }
 }
 
@@ -114,9 +116,9 @@ function readArtifactsDir(report: Report, map: YamlMap): string | null {
 }
 
 function readOutlines(report: Report, root: YamlMap): Pick<DocumentSyntax, 'steps' | 'unread'> {
-  if (root === EMPTY) return { steps: [], unread: new Map() };
+  if (root === NO_KEYS) return { steps: [], unread: new Map() };
   const list = listAt(report, root, 'steps', 'steps: [{ id: end, opcode: STOP }]');
-  if (!root.entries.has('steps')) missingKey(report, WHOLE, WHAT, 'steps', STEPS_HINT);
+  if (!root.entries.has('steps')) missing(report, START, WHAT, 'steps', STEPS_HINT);
   if (list?.items.length === 0) report.error('no-steps', list.place, 'the workflow has no steps', STEPS_HINT);
   const outlines = (list?.items ?? []).flatMap((item) => readOutline(report, item) ?? []);
   checkDuplicates(report, outlines, (id) => `there are two steps "${id}"`);
@@ -138,11 +140,8 @@ function readOutline(
   report: Report,
   item: YamlValue,
 ): (Omit<Outline, 'opcode'> & { readonly opcode: Opcode | null }) | null {
-  if (item.kind !== 'map') {
-    const message = `a step must be a map, got ${shown(item)}`;
-    report.error('wrong-type', item.place, message, 'For example { id: end, opcode: STOP }.');
-    return null;
-  }
+  if (item.kind !== 'map')
+    return wrongType(report, item, 'a step must be a map', 'For example { id: end, opcode: STOP }.');
   checkValues(report, item);
   const what = 'the step';
   const id = neededText(report, item, 'id', { place: item.place, what, hint: 'For example id: implement.' });
@@ -162,6 +161,5 @@ function readOpcode(report: Report, step: YamlMap, place: Place): Opcode | null 
   const known = OPCODES.find((opcode) => opcode === written?.text);
   if (written === null || known !== undefined) return known ?? null;
   const hint = (): string => suggest(written.text, OPCODES, choices);
-  report.error('unknown-opcode', written.place, `there is no opcode ${JSON.stringify(written.text)}`, hint);
-  return null;
+  return report.error('unknown-opcode', written.place, `there is no opcode ${JSON.stringify(written.text)}`, hint);
 }

@@ -4,7 +4,7 @@
 import type { Place } from '../../base/source.ts';
 import { listed, type Report, suggest } from '../report.ts';
 import type { DocumentSyntax } from './document.ts';
-import { splitInput } from './inputs.ts';
+import { splitInput } from './step.ts';
 import { named, stepAfter, type StepSyntax, STOP, waits } from './syntax.ts';
 
 export type Steps = ReadonlyMap<string, StepSyntax>;
@@ -23,7 +23,7 @@ export function checkGraph(report: Report, steps: Steps, document: DocumentSynta
 function checkTargets(report: Report, steps: Steps, unread: Unread): void {
   const exists = (id: string): boolean => id === STOP || steps.has(id) || unread.has(id);
   const known = [...new Set([...steps.keys(), STOP])];
-  const missing = (id: string, place: Place, message: string): void =>
+  const missing = (id: string, place: Place, message: string): null =>
     report.error('missing-target', place, `${message}: "${id}"`, () => suggest(id, known, `Steps: ${listed(known)}.`));
   for (const step of steps.values()) {
     for (const route of step.routes) {

@@ -6,7 +6,7 @@ import type { CompileContext, Language, Location, SourceReader } from '../langua
 import { hasRootKey } from '../yaml-tree.ts';
 import { compileConductor } from './compile.ts';
 import { isPath } from './prompts.ts';
-import type { ConductorInput, FindValidator } from './reading.ts';
+import type { ConductorInput, FindValidator } from './syntax.ts';
 
 interface ConductorSource extends Location {
   readonly text: string;
@@ -35,7 +35,7 @@ function inputFrom(source: ConductorSource, { config, adapters, others }: Compil
   return {
     source: { file, text },
     config: config.conductor,
-    adapters: { ...headlessKnowledge(adapters), adapterNamed: (name) => adapters.meant(name) },
+    adapters: headlessKnowledge(adapters),
     prompts: (id) => {
       const path = promptPaths(reader, folder, id).find((each) => reader.kindOf(each) !== null);
       return path === undefined ? null : { path: reader.shown(path), text: reader.text(path) };

@@ -2,17 +2,12 @@
 
 import type { WorkLimits } from '../../ir/conductor.ts';
 import type { Report } from '../report.ts';
-import { countAt, durationAt, mapAt } from '../yaml-fields.ts';
+import { countAt, durationAt, mapAt, wrongType } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
-import { shown, strictKeys } from './fields.ts';
+import { strictKeys } from './fields.ts';
 
 /** Null if absent; 0: no limit. */
-export interface LimitsSyntax {
-  readonly timeoutMs: number | null;
-  readonly idleMs: number | null;
-  readonly tokensMax: number | null;
-  readonly usdMax: number | null;
-}
+export type LimitsSyntax = WorkLimits & { readonly timeoutMs: number | null };
 
 const NO_LIMITS: LimitsSyntax = { timeoutMs: null, idleMs: null, tokensMax: null, usdMax: null };
 
@@ -57,7 +52,5 @@ function amountAt(report: Report, map: YamlMap, key: string): number | null {
   if (value === undefined || value.kind === 'nothing') return null;
   const amount = value.kind === 'number' ? Number(value.text) : Number.NaN;
   if (Number.isFinite(amount) && amount > 0) return amount;
-  const message = `"${key}" must be an amount, got ${shown(value)}`;
-  report.error('wrong-type', value.place, message, `For example ${key}: 2.50.`);
-  return null;
+  return wrongType(report, value, `"${key}" must be an amount`, `For example ${key}: 2.50.`);
 }

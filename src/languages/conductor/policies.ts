@@ -4,13 +4,12 @@
 import { own } from '../../base/json.ts';
 import { OPERATIONS, type Policy, type PolicyPair } from '../../ir/conductor.ts';
 import { NO_RESTRICTIONS, pathsWithoutEffect, tighten } from '../../ir/policy.ts';
-import { listed, suggest } from '../report.ts';
+import { listed, oneOf, suggest } from '../report.ts';
 import { textAt } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
-import { oneOf, textsAt, wordAt } from './fields.ts';
-import { globsAt } from './paths.ts';
+import { globsAt, textsAt, wordAt } from './fields.ts';
 import { isPath, type PromptFile, versionedId } from './prompts.ts';
-import type { Reading } from './reading.ts';
+import type { Reading } from './syntax.ts';
 
 /** The policy of a step under that of the workflow. */
 export function policyFor(reading: Reading, step: YamlMap): PolicyPair {
@@ -39,8 +38,7 @@ export function policyAt(reading: Pick<Reading, 'report' | 'config' | 'prompts'>
     const known = Object.keys(config.policies);
     const otherwise = `Configured: ${listed(known) || 'none'}; prompts are named as policy.NAME.v1 or ./NAME.md.`;
     const message = `there is no policy ${JSON.stringify(name.text)}`;
-    report.error('unknown-policy', name.place, message, () => suggest(name.text, known, otherwise));
-    return null;
+    return report.error('unknown-policy', name.place, message, () => suggest(name.text, known, otherwise));
   }
   const file = prompts.named('policy', name, 'policy');
   return file === null ? null : readPolicy(name.text, file);

@@ -3,13 +3,11 @@
 import { type Diagnostic, makeSource, type Place } from '../../base/source.ts';
 import type { PromptInput, PromptText } from '../../ir/conductor.ts';
 import type { ValueType } from '../../ir/output.ts';
-import { readFrontMatter } from '../front-matter.ts';
-import { checkKeys, createReport, listed, type Report, suggest } from '../report.ts';
+import { checkKeys, createReport, listed, missing, oneOf, type Report, START, suggest } from '../report.ts';
 import { parseTemplate } from '../template.ts';
-import { booleanAt, placesIn, textAt } from '../yaml-fields.ts';
-import type { YamlEntry, YamlMap, YamlScalar } from '../yaml-tree.ts';
-import { isScalar, missingKey, oneOf, POLICY_KEYS, shown, strictKeys, wordAt } from './fields.ts';
-import { RUN_WORDS } from './paths.ts';
+import { booleanAt, placesIn, textAt, wrongType } from '../yaml-fields.ts';
+import { NO_KEYS, isScalar, readFrontMatter, type YamlEntry, type YamlMap, type YamlScalar } from '../yaml-tree.ts';
+import { POLICY_KEYS, RUN_WORDS, strictKeys, wordAt } from './fields.ts';
 
 /** By `id.vN` in all prompt folders, or by a path relative to the workflow's folder. Null if not found. */
 export type FindPrompt = (id: string) => FoundPrompt | null;
@@ -36,9 +34,9 @@ export class Prompts {
     if (key === 'prompt' && isInline(id)) return this.#inline(written, role);
     const expected = isPath(id) ? null : versionedId(id);
     if (expected === null && !isPath(id)) {
-      const hint = `Write its id and version, as ${role}.fix.v1, or a path: ./fix.md.`;
-      this.#report.error('invalid-prompt-id', place, `"${key}": ${JSON.stringify(id)} names no prompt`, hint);
-      return null;
+      const inline = key === 'prompt' ? ' Text with white space is the prompt itself.' : '';
+      const hint = `Write its id and version, as ${role}.fix.v1, or a path: ./fix.md.${inline}`;
+      return this.#report.error('invalid-prompt-id', place, `"${key}": ${JSON.stringify(id)} names no prompt`, hint);
     }
     let file = this.#read.get(id);
     if (file === undefined) {
@@ -50,13 +48,11 @@ export class Prompts {
       const hint = isPath(id)
         ? 'Paths are seen from the folder of the workflow.'
         : `Write it to prompts/${id}.md beside the workflow, or to .meow/prompts/${id}.md.`;
-      this.#report.error('unknown-prompt', place, `there is no prompt ${JSON.stringify(id)}`, hint);
-      return null;
+      return this.#report.error('unknown-prompt', place, `there is no prompt ${JSON.stringify(id)}`, hint);
     }
     if (file.role === role) return file;
     const message = `"${key}" takes a prompt with the role ${role}, and ${file.path} has the role ${file.role}`;
-    this.#report.error('wrong-role', place, message, 'Name another prompt, or correct its role.');
-    return null;
+    return this.#report.error('wrong-role', place, message, 'Name another prompt, or correct its role.');
   }
 
   #inline(written: YamlScalar, role: Role): PromptFile {
@@ -122,20 +118,13 @@ type Role = (typeof ROLES)[number];
 
 const KEYS = ['prompt_id', 'version', 'role', 'summary', 'inputs', 'output_contract'];
 
-const START: Place = { from: 0, to: 1 };
-const NO_KEYS: YamlMap = { kind: 'map', place: START, entries: new Map() };
-
 /** `expected`: the id that it must declare; null if named by path. `wanted`: the role of its use. */
 function readPromptFile(found: FoundPrompt, expected: VersionedId | null, wanted: Role): PromptFile {
   const { path } = found;
   const report = createReport(makeSource(path, found.text));
-  const { map, body } = readFrontMatter(report, 'prompt_id: task.fix');
+  const { map, text, offset } = readFrontMatter(report, 'prompt_id: task.fix');
   const keys = map ?? NO_KEYS;
   const isReadable = report.diagnostics().length === 0;
-  const whole = report.source.text;
-  const [blank = ''] = /^(?:[ \t]*\r?\n)*/.exec(whole.slice(body.from)) ?? [];
-  const from = body.from + blank.length;
-  const text = whole.slice(from).trimEnd();
   const role = wordAt(report, keys, 'role', ROLES) ?? wanted;
   checkFront(report, keys, role);
   if (expected !== null && isReadable) checkIdentity(report, map, expected, wanted);
@@ -150,7 +139,7 @@ function readPromptFile(found: FoundPrompt, expected: VersionedId | null, wanted
     inputs: readInputs(report, keys),
     text,
     // The text of a policy is passed on unchanged.
-    holes: role === 'policy' ? [] : holesIn(report, text, (start, end) => ({ from: from + start, to: from + end })),
+    holes: role === 'policy' ? [] : holesIn(report, text, (start, end) => ({ from: offset + start, to: offset + end })),
     keys,
   };
 }
@@ -163,8 +152,8 @@ function checkFront(report: Report, map: YamlMap, role: Role): void {
   textAt(report, map, 'summary');
   const contract = map.entries.get('output_contract')?.value;
   if (contract === undefined || contract.kind === 'nothing' || contract.kind === 'map' || isScalar(contract)) return;
-  const message = `"output_contract" must be an id or a map, got ${shown(contract)}`;
-  report.error('wrong-type', contract.place, message, 'For example output_contract: planner.decision.v1.');
+  const hint = 'For example output_contract: planner.decision.v1.';
+  wrongType(report, contract, '"output_contract" must be an id or a map', hint);
 }
 
 function checkIdentity(report: Report, map: YamlMap | null, { name, version }: VersionedId, wanted: Role): void {
@@ -175,7 +164,7 @@ function checkIdentity(report: Report, map: YamlMap | null, { name, version }: V
   }
   for (const key of ['prompt_id', 'version', 'role']) {
     const kind = map.entries.get(key)?.value.kind ?? 'nothing';
-    if (kind === 'nothing') missingKey(report, map.place, 'the front matter', key, hint);
+    if (kind === 'nothing') missing(report, map.place, 'the front matter', key, hint);
   }
   const id = textAt(report, map, 'prompt_id');
   if (id !== null && id.text !== name && id.text !== `${name}.v${String(version)}`) {
@@ -194,9 +183,7 @@ function versionIn(report: Report, map: YamlMap): number | null {
   const version = textAt(report, map, 'version');
   if (version === null) return null;
   if (/^\d{1,9}$/.test(version.text)) return Number(version.text);
-  const message = `"version" must be a whole number, got ${shown(version)}`;
-  report.error('wrong-type', version.place, message, 'For example version: 1.');
-  return null;
+  return wrongType(report, version, '"version" must be a whole number', 'For example version: 1.');
 }
 
 const TYPES: readonly ValueType[] = ['any', 'string', 'integer', 'number', 'boolean', 'json'];
@@ -209,8 +196,7 @@ function readInputs(report: Report, map: YamlMap): readonly PromptInput[] {
   if (value.kind === 'list') {
     return value.items.flatMap((item) => {
       if (isScalar(item)) return inputNamed(report, item.text, item.place, UNTYPED);
-      report.error('wrong-type', item.place, `an input must have a name, got ${shown(item)}`, INPUTS_HINT);
-      return [];
+      return wrongType(report, item, 'an input must have a name', INPUTS_HINT) ?? [];
     });
   }
   if (value.kind === 'map') {
@@ -219,8 +205,7 @@ function readInputs(report: Report, map: YamlMap): readonly PromptInput[] {
       return declaration === null ? [] : inputNamed(report, entry.key, entry.keyPlace, declaration);
     });
   }
-  report.error('wrong-type', value.place, `"inputs" must be a map or a list, got ${shown(value)}`, INPUTS_HINT);
-  return [];
+  return wrongType(report, value, '"inputs" must be a map or a list', INPUTS_HINT) ?? [];
 }
 
 type Declaration = Omit<PromptInput, 'name'>;
@@ -245,8 +230,7 @@ function readDeclaration(report: Report, { key: name, value }: YamlEntry): Decla
     const type = wordAt(report, value, 'type', TYPES) ?? 'any';
     return { type, required: booleanAt(report, value, 'required') ?? true };
   }
-  report.error('wrong-type', value.place, `the input "${name}" must have a type, got ${shown(value)}`, INPUTS_HINT);
-  return null;
+  return wrongType(report, value, `the input "${name}" must have a type`, INPUTS_HINT);
 }
 
 type PlaceOf = (from: number, to: number) => Place;

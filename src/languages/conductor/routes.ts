@@ -1,20 +1,27 @@
-// The routes of a step. The opcode determines the keys, and the outcomes that each key stands for.
+// The routes of a step, and the witness that a route or a step demands. The opcode determines the keys, and the outcomes
+// that each key stands for.
 
-import { MECHANICAL, type Mechanical, OUTCOME_OF, STATUSES } from '../../ir/conductor.ts';
+import { MECHANICAL, type Mechanical, OUTCOME_OF, STATUSES, type Witness } from '../../ir/conductor.ts';
 import type { FailureKind } from '../../ir/failure.ts';
-import { listed, type Report, suggest } from '../report.ts';
-import { mapAt, textAt } from '../yaml-fields.ts';
-import type { YamlEntry, YamlMap, YamlScalar } from '../yaml-tree.ts';
-import { isScalar, missingKey, neededText, shown, strictKeys } from './fields.ts';
-import type { Reading } from './reading.ts';
-import type { Entering, Opcode, Outline, Route, StepSyntax } from './syntax.ts';
-import { named, STOP, waits } from './syntax.ts';
-import { readWitness } from './witness.ts';
+import { listed, missing, type Report, suggest } from '../report.ts';
+import { countAt, durationAt, mapAt, textAt, wrongType } from '../yaml-fields.ts';
+import { isScalar, type YamlEntry, type YamlMap, type YamlScalar } from '../yaml-tree.ts';
+import { globsAt, neededText, strictKeys } from './fields.ts';
+import {
+  type Entering,
+  named,
+  type Opcode,
+  type Outline,
+  type Reading,
+  type Route,
+  type StepSyntax,
+  STOP,
+  waits,
+} from './syntax.ts';
 
 interface RouteKeys {
   /** Each key with its outcomes: routes of a success, or kinds of failure. */
   readonly known: Readonly<Record<string, readonly string[]>>;
-  /** Required keys. */
   readonly required: readonly string[];
   /** Without these a run may reach a point without a next step. */
   readonly expected: readonly string[];
@@ -98,7 +105,7 @@ export function readRoutes(reading: Reading, step: Outline): readonly Route[] {
   if (opcode === 'STOP') return [];
   const hint = `For example ${routesOf(opcode).example}.`;
   const entry = map.entries.get('routes');
-  if (entry === undefined) missingKey(report, step.place, named(step), 'routes', hint);
+  if (entry === undefined) missing(report, step.place, named(step), 'routes', hint);
   const written = mapAt(report, map, 'routes', hint);
   if (entry === undefined || written === null) return [];
   const routes = [...written.entries.values()].flatMap((each) => readRoute(reading, step, each) ?? []);
@@ -113,8 +120,7 @@ function readRoute(reading: Reading, step: Outline, { key, keyPlace, value }: Ya
   const names = Object.keys(routesOf(step.opcode).known);
   if (!names.includes(key)) {
     const hint = (): string => suggest(key, names, `Its routes: ${listed(names)}.`);
-    report.error('unknown-route', keyPlace, `${named(step)} has no outcome "${key}"`, hint);
-    return null;
+    return report.error('unknown-route', keyPlace, `${named(step)} has no outcome "${key}"`, hint);
   }
   if (isScalar(value) && value.text.trim() !== '') {
     const { text: to, place } = value;
@@ -122,9 +128,7 @@ function readRoute(reading: Reading, step: Outline, { key, keyPlace, value }: Ya
   }
   const what = `the route "${key}"`;
   if (value.kind !== 'map') {
-    const message = `${what} must name a step or STOP, got ${shown(value)}`;
-    report.error('wrong-type', value.place, message, `For example ${key}: STOP.`);
-    return null;
+    return wrongType(report, value, `${what} must name a step or STOP`, `For example ${key}: STOP.`);
   }
   const hint = `For example ${key}: { to: NEXT, witness: { command: npm test } }.`;
   const to = neededText(report, value, 'to', { place: keyPlace, what, hint });
@@ -154,9 +158,7 @@ function readEntering(reading: Reading, to: YamlScalar, map: YamlMap | null): En
   const passed = map === null ? null : mapAt(report, map, 'variables', 'For example variables: { version: 2 }.');
   const given = [...(passed?.entries.values() ?? [])].flatMap(({ key, value }) => {
     if (isScalar(value)) return [[key, value.text] as const];
-    const message = `the variable "${key}" must be a text, got ${shown(value)}`;
-    report.error('wrong-type', value.place, message, 'Write a text.');
-    return [];
+    return wrongType(report, value, `the variable "${key}" must be a text`, 'Write a text.') ?? [];
   });
   const variables = Object.fromEntries(given);
   const entry = enterChecked(reading, to, Object.keys(variables));
@@ -223,4 +225,58 @@ function checkGate(report: Report, { gate, routes }: StepSyntax): void {
     const hint = waits(gate) ? 'Use gate_approved and gate_rejected.' : 'Use completed, or the type requires_approval.';
     report.warning('unused-route', keyPlace, message, hint);
   }
+}
+
+// `witness: { command, expect, depends_on, timeout }`: a command that the engine runs itself to confirm an outcome.
+
+const EXAMPLE = 'For example witness: { command: npm test, expect: { exit_code: 0 } }.';
+
+/** Null if none is required, or after an error was reported. */
+export function readWitness(report: Report, map: YamlMap, owner: string): Witness | null {
+  const entry = map.entries.get('witness');
+  const inner = mapAt(report, map, 'witness', EXAMPLE);
+  if (entry === undefined || inner === null) return null;
+  const what = `the witness of ${owner}`;
+  strictKeys(report, inner, ['command', 'expect', 'depends_on', 'timeout'], what);
+  const command = neededText(report, inner, 'command', { place: entry.keyPlace, what, hint: EXAMPLE });
+  const timeoutMs = durationAt(report, inner, 'timeout');
+  const witness = {
+    expect: readExpectation(report, inner),
+    dependsOn: globsAt(report, inner, 'depends_on', 'depends_on: ["test/**"]') ?? [],
+    timeoutMs: timeoutMs === 0 ? null : timeoutMs,
+  };
+  return command === null ? null : { command: command.text, ...witness };
+}
+
+/** `{ exit_code, output }`; a number alone is an exit code, a text alone a pattern of the output. */
+function readExpectation(report: Report, map: YamlMap): Witness['expect'] {
+  const value = map.entries.get('expect')?.value;
+  const nothing = { exitCode: 0, output: null };
+  if (value === undefined || value.kind === 'nothing') return nothing;
+  if (value.kind === 'number') return { ...nothing, exitCode: countAt(report, map, 'expect', 0) ?? 0 };
+  if (value.kind === 'string') return { ...nothing, output: readPattern(report, 'expect', value) };
+  if (value.kind === 'map') {
+    strictKeys(report, value, ['exit_code', 'output'], '"expect"');
+    const output = textAt(report, value, 'output');
+    return {
+      exitCode: countAt(report, value, 'exit_code', 0) ?? 0,
+      output: output === null ? null : readPattern(report, 'output', output),
+    };
+  }
+  const hint = 'For example expect: { exit_code: 0, output: "[1-9][0-9]* passed" }.';
+  wrongType(report, value, '"expect" must be a map', hint);
+  return nothing;
+}
+
+function readPattern(report: Report, key: string, { text, place }: YamlScalar): string | null {
+  try {
+    if (!new RegExp(text, 'm').test('')) return text;
+    const message = `"${key}" fits even where nothing is printed, and so proves nothing`;
+    report.error('invalid-pattern', place, message, 'Ask for something that only a success prints.');
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const message = `"${key}" is not a regular expression: ${error.message}`;
+    report.error('invalid-pattern', place, message, 'Escape literal characters with a backslash.');
+  }
+  return null;
 }

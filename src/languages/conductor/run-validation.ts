@@ -4,26 +4,25 @@ import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
 import type { CommandValidator, Validator, Witness } from '../../ir/conductor.ts';
 import { globCovers } from '../../ir/policy.ts';
-import { listed, type Report, suggest } from '../report.ts';
-import { booleanAt, durationAt } from '../yaml-fields.ts';
-import type { YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
+import { listed, missing, type Report, suggest } from '../report.ts';
+import { booleanAt, durationAt, wrongType } from '../yaml-fields.ts';
+import { isScalar, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
 import {
+  artifactsAt,
   checkDuplicates,
   checkId,
+  checkWords,
+  cwdAt,
   isId,
-  isScalar,
   listAt,
-  missingKey,
   neededText,
-  shown,
   strictKeys,
   textsAt,
+  tidyPath,
   wordAt,
 } from './fields.ts';
 import { overLimits, readLimits } from './limits.ts';
-import { artifactsAt, checkWords, cwdAt, tidyPath } from './paths.ts';
-import type { Reading } from './reading.ts';
-import { named, type Outline, type Particulars } from './syntax.ts';
+import { named, type Outline, type Particulars, type Reading } from './syntax.ts';
 
 /** Searched in the project if the configuration registers none. */
 const USUAL = ['tests', 'lint', 'typecheck'];
@@ -40,7 +39,7 @@ export function readRunValidation(reading: Reading, step: Outline, witness: Witn
   const what = named(step);
   const limits = overLimits(readLimits(report, step.map, what, false), defaults.limits);
   const list = listAt(report, step.map, 'run', EXAMPLE);
-  if (!step.map.entries.has('run')) missingKey(report, step.place, what, 'run', `For example ${EXAMPLE}.`);
+  if (!step.map.entries.has('run')) missing(report, step.place, what, 'run', `For example ${EXAMPLE}.`);
   if (list?.items.length === 0) {
     report.error('empty-run', list.place, `${what} runs nothing`, `For example ${EXAMPLE}.`);
   }
@@ -62,9 +61,7 @@ function readValidator(reading: Reading, item: YamlValue, timeoutMs: number | nu
     return validator === null ? null : { validator, place: item.place };
   }
   if (item.kind === 'map') return readSpec(reading, item, timeoutMs);
-  const message = `a validator must be a name or a map, got ${shown(item)}`;
-  reading.report.error('wrong-type', item.place, message, `For example ${EXAMPLE}.`);
-  return null;
+  return wrongType(reading.report, item, 'a validator must be a name or a map', `For example ${EXAMPLE}.`);
 }
 
 const KEYS: readonly string[] = ['id', 'kind', 'cwd', 'artifacts', 'timeout', 'may_propose_goldens'];
@@ -77,7 +74,7 @@ function readSpec(reading: Reading, map: YamlMap, defaultMs: number | null): Pla
   const id = neededText(report, map, 'id', { place, what, hint: SPEC_HINT });
   if (id !== null) checkId(report, id, 'name for a validator');
   const kind = wordAt(report, map, 'kind', ['builtin', 'script'] as const);
-  if (!map.entries.has('kind')) missingKey(report, place, what, 'kind', 'Write kind: script, or kind: builtin.');
+  if (!map.entries.has('kind')) missing(report, place, what, 'kind', 'Write kind: script, or kind: builtin.');
   const timeoutMs = map.entries.has('timeout') ? durationAt(report, map, 'timeout') || null : defaultMs;
   if (kind === 'builtin') return readBuiltin(reading, map, id, timeoutMs);
   strictKeys(report, map, [...KEYS, 'entrypoint', 'args'], what);
@@ -166,8 +163,7 @@ function registered(reading: Reading, written: YamlScalar, timeoutMs: number | n
     USUAL.includes(id)
       ? `Register it: ${section}`
       : suggest(id, known, `Known: ${listed(known)}; register it: ${section}`);
-  report.error('unknown-validator', written.place, `there is no validator ${JSON.stringify(id)}`, hint);
-  return null;
+  return report.error('unknown-validator', written.place, `there is no validator ${JSON.stringify(id)}`, hint);
 }
 
 const REPORT = 'harness_report.json';

@@ -1,19 +1,28 @@
 // A step of a workflow, of any opcode.
 
-import type { AgentRequest, Witness } from '../../ir/conductor.ts';
 import { AGENT_PREFIX, isAgent, isApprover } from '../../ir/approvers.ts';
-import { listed, type Report, suggest } from '../report.ts';
+import type { AgentRequest, Witness } from '../../ir/conductor.ts';
+import { listed, missing, oneOf, type Report, suggest } from '../report.ts';
 import { booleanAt, countAt, durationAt, mapAt, textAt } from '../yaml-fields.ts';
-import { missingKey, neededText, oneOf, strictKeys, textsAt, wordAt } from './fields.ts';
-import { readInputs } from './inputs.ts';
+import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
+import { neededText, strictKeys, textsAt, wordAt } from './fields.ts';
 import { type LimitsSyntax, overLimits, readLimits, turnLimits } from './limits.ts';
 import { policyFor } from './policies.ts';
-import type { Reading } from './reading.ts';
-import { checkRoutes, readRoutes } from './routes.ts';
+import { checkRoutes, readRoutes, readWitness } from './routes.ts';
 import { readRunValidation } from './run-validation.ts';
-import type { Evaluate, Opcode, Outline, Particulars, Route, StepSyntax } from './syntax.ts';
-import { GATE_TYPES, named, OPCODES, waits } from './syntax.ts';
-import { readWitness } from './witness.ts';
+import {
+  type Evaluate,
+  GATE_TYPES,
+  named,
+  type Opcode,
+  OPCODES,
+  type Outline,
+  type Particulars,
+  type Reading,
+  type Route,
+  type StepSyntax,
+  waits,
+} from './syntax.ts';
 
 const COMMON = ['id', 'opcode', 'allow_unreachable'];
 
@@ -92,7 +101,7 @@ function readRunAgent(reading: Reading, step: Outline, witness: Witness | null):
   const { report, defaults, steps } = reading;
   const { map, place } = step;
   const what = named(step);
-  if (!map.entries.has('agent')) missingKey(report, place, what, 'agent', 'Name an adapter: agent: sim.');
+  if (!map.entries.has('agent')) missing(report, place, what, 'agent', 'Name an adapter: agent: sim.');
   const inputs = readInputs(report, map, steps);
   const limits = overLimits(readLimits(report, map, what, true), defaults.limits);
   const agent = readAgent(reading, step, inputs, limits);
@@ -111,7 +120,7 @@ function readAgent(reading: Reading, step: Outline, inputs: Inputs, limits: Limi
   const hint = `For example prompt: ${role === 'task' ? 'task.implement.v1' : 'planner.evaluate_results.v1'}.`;
   const prompt = neededText(report, map, 'prompt', { place, what: named(step), hint });
   const name = textAt(report, map, 'agent');
-  const adapter = adapters.forced ?? (name === null ? adapters.fallback : adapters.adapterNamed(name.text));
+  const adapter = adapters.forced ?? (name === null ? adapters.fallback : adapters.meant(name.text));
   const refusal = adapters.refusal(adapter);
   if (refusal !== null) report.error('adapter-unavailable', name?.place ?? place, refusal.message, refusal.hint);
   const model = textAt(report, map, 'model');
@@ -149,7 +158,7 @@ function readEvaluate(reading: Reading, step: Outline): Particulars {
   const evaluator = byCommand ? commandEvaluator(report, step, limits) : byAgent;
   const allowedNext = textsAt(report, map, 'allowed_next_steps', 'allowed_next_steps: [fix, ask, STOP]') ?? [];
   if (!map.entries.has('allowed_next_steps')) {
-    missingKey(report, step.place, what, 'allowed_next_steps', 'For example allowed_next_steps: [fix, ask, STOP].');
+    missing(report, step.place, what, 'allowed_next_steps', 'For example allowed_next_steps: [fix, ask, STOP].');
   }
   const partialMax = countAt(report, map, 'max_partial', 1) ?? PARTIAL_MAX;
   const next = allowedNext.map(({ text }) => text);
@@ -237,4 +246,81 @@ function readStop(report: Report, { map }: Outline): Particulars {
   const reason = textAt(report, map, 'reason')?.text.trim() ?? null;
   const verdict = wordAt(report, map, 'verdict', ['success', 'failure'] as const);
   return { verdict, spec: { kind: 'stop', verdict: verdict ?? 'success', reason } };
+}
+
+// `inputs: [diff, evaluate.blockers]`: built-in names, and outputs of earlier steps.
+
+const WORDS: readonly string[] = [
+  'diff',
+  'component_kind',
+  'eval_profile',
+  'harness_report',
+  'fix_instructions',
+  'transcript',
+  'validation',
+];
+
+const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
+  RUN_AGENT: ['result', 'changes', 'violations', 'policy', 'run_files', 'head', 'tree', 'witness', 'artifacts'],
+  RUN_VALIDATION: ['validators', 'harness_report', 'report_summary', 'proposed_goldens', 'witness', 'artifacts'],
+  EVALUATE: [
+    'status',
+    'planner_status',
+    'next_step',
+    'fix_instructions',
+    'blockers',
+    'risk_flags',
+    'escalations',
+    'contradictions',
+    'violations',
+    'head',
+    'artifacts',
+  ],
+  GATE: ['decided_by', 'notes', 'reason', 'answer'],
+  ROLLBACK: [
+    'target',
+    'before_diff',
+    'after_diff',
+    'undone_ref',
+    'restored_tree',
+    'head',
+    'moved_aside',
+    'kept_in',
+    'artifacts',
+  ],
+  STOP: [],
+};
+
+/** Those that can exist. `steps`: all steps of the workflow. */
+function readInputs(report: Report, map: YamlMap, steps: ReadonlyMap<string, Outline>): readonly YamlScalar[] {
+  const inputs = textsAt(report, map, 'inputs', 'inputs: [diff, evaluate.blockers]') ?? [];
+  return inputs.filter((input) => isInput(report, input, steps));
+}
+
+function isInput(report: Report, { text, place }: YamlScalar, steps: ReadonlyMap<string, Outline>): boolean {
+  if (WORDS.includes(text)) return true;
+  const [id = '', output = ''] = splitInput(text);
+  const step = steps.get(id);
+  if (output !== '' && step !== undefined) {
+    const outputs = OUTPUTS[step.opcode];
+    const [name = ''] = output.split('.');
+    if (outputs.includes(name)) return true;
+    const hint = (): string => suggest(name, outputs, `Its outputs: ${listed(outputs) || 'none'}.`);
+    report.error('unknown-input', place, `${named(step)} has no output "${name}"`, hint);
+    return false;
+  }
+  if (output !== '') {
+    const hint = (): string => suggest(id, steps.keys(), `Steps: ${listed(steps.keys())}.`);
+    report.error('unknown-input', place, `there is no step "${id}" with an output "${output}"`, hint);
+    return false;
+  }
+  const otherwise = `Inputs are ${listed(WORDS)}, and STEP.OUTPUT for an output of an earlier step.`;
+  report.error('unknown-input', place, `there is no input "${text}"`, () => suggest(text, WORDS, otherwise));
+  return false;
+}
+
+/** `evaluate.blockers` is a step and its output, or a part of it; a built-in name stands alone. */
+export function splitInput(input: string): readonly string[] {
+  const dot = input.indexOf('.');
+  return dot === -1 ? [input] : [input.slice(0, dot), input.slice(dot + 1)];
 }

@@ -1,11 +1,27 @@
 // A workflow as syntax: each step's request and routes, with the positions of everything that is checked against other
-// steps.
+// steps; and the context for reading it.
 
 import type { Place } from '../../base/source.ts';
-import type { AgentRequest, EndInspection, GitOperation, PolicyPair, Validator, Witness } from '../../ir/conductor.ts';
+import type {
+  AgentRequest,
+  EndInspection,
+  GitOperation,
+  Hints,
+  Policy,
+  PolicyPair,
+  Validator,
+  Witness,
+} from '../../ir/conductor.ts';
 import type { GateSpec } from '../../ir/effect.ts';
+import type { Limits } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
+import type { AdapterKnowledge } from '../adapter-catalog.ts';
+import type { Entered } from '../language.ts';
+import type { Report } from '../report.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
+import type { ConductorConfig } from './config.ts';
+import type { LimitsSyntax } from './limits.ts';
+import type { FindPrompt, Prompts } from './prompts.ts';
 
 export const OPCODES = ['RUN_AGENT', 'RUN_VALIDATION', 'EVALUATE', 'GATE', 'ROLLBACK', 'STOP'] as const;
 export type Opcode = (typeof OPCODES)[number];
@@ -28,7 +44,6 @@ export interface StepSyntax extends Outline {
   readonly timeoutMs: number | null;
   readonly routes: readonly Route[];
   readonly allowUnreachable: boolean;
-  /** Inputs of its prompt. */
   readonly inputs: readonly YamlScalar[];
   /** Of an EVALUATE: its allowed targets. */
   readonly allowedNext: readonly YamlScalar[];
@@ -43,7 +58,6 @@ export interface StepSyntax extends Outline {
 export type Particulars = Pick<StepSyntax, 'spec'> &
   Partial<Pick<StepSyntax, 'timeoutMs' | 'inputs' | 'allowedNext' | 'harness' | 'gate' | 'verdict'>>;
 
-/** The request of a step, by opcode. */
 export type OpcodeSpec =
   | RunAgent
   | RunValidation
@@ -119,4 +133,37 @@ export function waits(gate: GateType | null): boolean {
 /** For messages. */
 export function named({ opcode, id }: Pick<Outline, 'opcode' | 'id'>): string {
   return id === STOP ? 'the step STOP' : `the ${opcode} step "${id}"`;
+}
+
+export interface ConductorInput {
+  /** `file`: the path as the user wrote it. */
+  readonly source: { readonly file: string; readonly text: string };
+  readonly config: ConductorConfig;
+  readonly adapters: Omit<AdapterKnowledge, 'canFork'>;
+  readonly prompts: FindPrompt;
+  readonly validators: FindValidator;
+  /** Enters another workflow by its path; null if there is none. */
+  readonly enter: (path: string) => Entered | null;
+  /** Default folder for run directories, relative to the project. */
+  readonly artifactsDirDefault: string;
+  readonly limits?: Limits;
+}
+
+/** The project's command for a validator, and where it was found. */
+export type FindValidator = (id: string) => { readonly command: string; readonly from: string } | null;
+
+export interface Reading extends Pick<ConductorInput, 'config' | 'adapters' | 'validators' | 'enter'> {
+  readonly report: Report;
+  readonly prompts: Prompts;
+  readonly defaults: Defaults;
+  readonly artifactsDir: string;
+  readonly steps: ReadonlyMap<string, Outline>;
+  /** Reports where something was found that the workflow does not name. */
+  readonly note: (text: string) => void;
+}
+
+export interface Defaults {
+  readonly policy: Policy | null;
+  readonly limits: LimitsSyntax;
+  readonly hints: Hints;
 }

@@ -7,10 +7,9 @@ import { listed, type Report, suggest } from '../report.ts';
 import { fillPlaceholders, parseTemplate } from '../template.ts';
 import { valueOf } from '../toml-fields.ts';
 import { type TomlEntry, type TomlString, type TomlTable, tomlToJson, type TomlValue } from '../toml-tree.ts';
-import { type CallerScopes, groupBy } from './caller-scope.ts';
 import type { Call, Linked } from './link.ts';
 import { type LinkedTargets, prefixLength } from './linked-targets.ts';
-import { findCycles, type Order, showCycle } from './needs.ts';
+import { type CallerScopes, findCycles, groupBy, type Order, showCycle } from './needs.ts';
 import type { BlockSyntax, NeedSyntax, StepSyntax, TargetSyntax, VariableSyntax } from './syntax.ts';
 
 /** Conditions for a step to start: the ways that branches must have taken, by id. */
@@ -334,7 +333,6 @@ function checkEndless({ blocks, calls }: Linked): void {
 /** Ids that a loop uses itself, beside the steps of its rounds. */
 const LOOP_IDS: readonly string[] = ['until', 'while', 'exhausted', 'previous'];
 
-/** Checks the steps of each loop's rounds. */
 export function checkRounds({ calls }: Linked): void {
   for (const { from, target, to } of calls) {
     if (target.kind !== 'round') continue;

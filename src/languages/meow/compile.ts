@@ -3,20 +3,28 @@
 
 import type { JsonMap } from '../../base/json.ts';
 import { type Diagnostic, hasErrors } from '../../base/source.ts';
-import type { CommandSpec } from '../../ir/effect.ts';
-import { type Block, DEFAULT_LIMITS, type Limits, type Parameter, type Program } from '../../ir/program.ts';
+import { type CommandSpec, commandSpec } from '../../ir/effect.ts';
+import {
+  type Block,
+  DEFAULT_DRAIN_MS,
+  DEFAULT_LIMITS,
+  type Limits,
+  type Parameter,
+  type Program,
+} from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
 import type { Compiled } from '../language.ts';
 import { suggest } from '../report.ts';
 import type { TomlString } from '../toml-tree.ts';
-import { callerScopes, type CallerScopes, type Root } from './caller-scope.ts';
 import { checkAgents, checkCalls, checkReach, checkRounds } from './checks.ts';
 import { type FindOtherWorkflow, type Library, linkBlocks, type Linked } from './link.ts';
 import { findBlock, type MeowFile, openModule } from './modules.ts';
+import { callerScopes, type CallerScopes, type Root } from './needs.ts';
 import { type Adapters, type Scope, STEP_BUILTINS, WORKFLOW_BUILTINS } from './scope.ts';
 import { lowerStep } from './step.ts';
 import type { BlockSyntax, VariableSyntax } from './syntax.ts';
 import { lowerDefault, lowerScript } from './text.ts';
+import { outlineOf } from './outline.ts';
 
 export interface MeowInput {
   /** Path as the user wrote it. */
@@ -38,11 +46,9 @@ export interface OtherFiles {
   readonly files: readonly MeowFile[];
   /** The `file` of one of them, or of the compiled one; null if the name is unknown. */
   readonly find: (from: string, name: string) => string | null;
-  /** Workflows of other languages. */
   readonly foreign?: FindOtherWorkflow;
 }
 
-const DRAIN_MS = 600_000;
 /** Without a catalog nothing will be started. */
 const NO_ADAPTERS: Adapters = { forced: null, fallback: () => 'sim' };
 
@@ -68,13 +74,13 @@ export function compileMeow(input: MeowInput): Compiled {
     blocks: Object.fromEntries(blocks.map((block) => [block.name, block])),
     cleanup,
     limits,
-    drainMs: entry.workflow.drainMs ?? DRAIN_MS,
+    drainMs: entry.workflow.drainMs ?? DEFAULT_DRAIN_MS,
     onFailure: 'drain',
     machines: {},
     steerings: {},
     attachments: {},
   };
-  return { program, diagnostics, fileVariables };
+  return { program, diagnostics, fileVariables, outline: () => outlineOf(compilation.linked.blocks) };
 }
 
 /** Checks every workflow of the file, and everything they refer to. */
@@ -85,17 +91,16 @@ export function validateMeow(input: Pick<MeowInput, 'file' | 'text' | 'others' |
   const visible = all.filter(({ workflow }) => workflow.internal === null);
   // Internal workflows are checked through their callers; unused ones by themselves.
   const reached = new Set(linkBlocks(library, visible, {}).blocks);
-  const roots = all.filter((block) => block.workflow.internal === null || !reached.has(block)).map(rootOf);
+  const checked = all.filter((block) => block.workflow.internal === null || !reached.has(block));
+  // Anyone may call a workflow that is not internal; `main` is there to be run.
+  const roots = checked.map((block): Root => {
+    return { block, given: [], openness: block.workflow.name === 'main' ? 'closed' : 'called' };
+  });
   const compilation = analyze(library, roots, null, { adapters: input.adapters ?? NO_ADAPTERS });
   for (const block of compilation.linked.blocks) lowerBlock(block, compilation);
   for (const block of all) lowerCleanups(block, compilation);
   checkAll(compilation);
   return diagnosticsOf(library);
-}
-
-/** Anyone may call a workflow that is not internal; `main` is there to be run. */
-function rootOf(block: BlockSyntax): Root {
-  return { block, given: [], openness: block.workflow.name === 'main' ? 'closed' : 'called' };
 }
 
 function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | 'others'>): Library {
@@ -139,14 +144,11 @@ function analyze(
   const ofEntry = passed.has('default_adapter') || (entry !== null && hasAdapterVariable(entry));
   const entryAdapter = entry?.workflow.defaultAdapter?.value ?? null;
   const scopeOf = (block: BlockSyntax): Scope => ({
-    report: block.report,
-    workflow: block.workflow,
+    ...block,
     variables: new Set(block.variables.map(({ name }) => name)),
     declared: block.variables,
     passed: block === entry ? passed : new Set(),
     builtins: WORKFLOW_BUILTINS,
-    key: block.key,
-    steps: block.byId,
     step: null,
     round: null,
     isFinished: () => false,
@@ -231,15 +233,5 @@ function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): re
 }
 
 function lowerCleanup(scope: Scope, script: TomlString | null): CommandSpec<Text> | null {
-  if (script === null) return null;
-  return {
-    kind: 'command',
-    script: lowerScript(scope, script),
-    cwd: null,
-    env: {},
-    captures: [],
-    verdict: 'success',
-    errors: [],
-    steering: null,
-  };
+  return script === null ? null : commandSpec<Text>(lowerScript(scope, script), null);
 }

@@ -3,14 +3,13 @@
 import type { JsonMap } from '../../base/json.ts';
 import { type Diagnostic, makeSource } from '../../base/source.ts';
 import type { CompileContext, Entered, Language, Location, SourceReader } from '../language.ts';
-import { createReport } from '../report.ts';
+import { createReport, START } from '../report.ts';
 import { parseTemplate } from '../template.ts';
 import { valueOf } from '../toml-fields.ts';
 import { compileMeow, type MeowInput, validateMeow } from './compile.ts';
-import { type MeowFile, type Module, openModule } from './modules.ts';
-import { collectStaticValues, type PossibleTexts, stepTables, targetTables } from './static-values.ts';
+import { collectStaticValues, type PossibleTexts, stepTables, targetTables } from './link.ts';
+import { type MeowFile, type Module, openModule, type Section } from './modules.ts';
 import { fileOf, isPlaced, namesWorkflow, parseReference, spellingsOf } from './target.ts';
-import type { Section } from './workflow.ts';
 
 export interface MeowSource extends Required<Pick<MeowInput, 'file' | 'text' | 'workflow' | 'others' | 'values'>> {
   /** Paths that a name in a file may mean, if it is not a MEOW workflow. */
@@ -67,7 +66,7 @@ const FILES_MAX = 1_000;
 function tooManyFiles({ file, text }: MeowSource): readonly Diagnostic[] {
   const report = createReport(makeSource(file, text));
   const message = `it includes more than ${String(FILES_MAX)} files`;
-  report.error('too-many-files', { from: 0, to: 1 }, message, 'Is that meant?');
+  report.error('too-many-files', START, message, 'Is that meant?');
   return report.diagnostics();
 }
 

@@ -1,14 +1,40 @@
-// The files of a compilation. Each is parsed once; its workflows are read only if something refers to them, so errors
+// Reads the files of a compilation as syntax: properties, variables, steps and inline steps of workflows. Lowering
+// reads what the steps do. Each file is parsed once; its workflows are read only if something refers to them, so errors
 // in others do not matter.
 
-import { hasErrors, makeSource } from '../../base/source.ts';
-import { createReport, listed, type Report, suggest } from '../report.ts';
-import { NAME, valueOf } from '../toml-fields.ts';
-import type { TomlEntry, TomlTable } from '../toml-tree.ts';
+import { hasErrors, makeSource, type Place } from '../../base/source.ts';
+import { coerce, typeError, type ValueType } from '../../ir/output.ts';
+import {
+  checkKeys,
+  checkSimilarKeys,
+  createReport,
+  listed,
+  missing,
+  type Report,
+  reportUnknownKey,
+  START,
+  suggest,
+} from '../report.ts';
+import { booleanAt, checkName, durationAt, listAt, NAME, stringAt, tableAt, valueOf } from '../toml-fields.ts';
+import {
+  describeToml,
+  type TomlEntry,
+  type TomlList,
+  type TomlTable,
+  tomlToJson,
+  type TomlValue,
+} from '../toml-tree.ts';
 import { readToml } from '../toml.ts';
-import { reportUnknownKey } from './keys.ts';
-import type { BlockSyntax } from './syntax.ts';
-import { readWorkflow, type Section, WORKFLOW_KEYS } from './workflow.ts';
+import { readVariableType } from './outputs.ts';
+import { checkNotBuiltin } from './scope.ts';
+import { readStep } from './step.ts';
+import {
+  type BlockSyntax,
+  placeholderId,
+  type StepSyntax,
+  type VariableSyntax,
+  type WorkflowSyntax,
+} from './syntax.ts';
 
 /** A file and its text; its name, used in messages, is unique. */
 export interface MeowFile {
@@ -48,8 +74,7 @@ export function openModule({ file, text }: MeowFile, prefix: string): Module {
   };
 }
 
-// A file of workflows: `[name]` tables, or the older form of a single one with `[[steps]]` at the top. Finds the
-// sections; workflow.ts reads them.
+// A file has `[name]` tables, or the older form of a single workflow with `[[steps]]` at the top.
 
 const EXAMPLE = 'A workflow begins with [main], its steps with [[main.steps]].';
 
@@ -74,7 +99,7 @@ function readModule(report: Report, root: TomlTable): readonly Section[] {
     }
   }
   if (sections.size === 0 && !hasErrors(report.diagnostics())) {
-    report.error('no-workflow', { from: 0, to: 1 }, 'there is no workflow in this file', EXAMPLE);
+    report.error('no-workflow', START, 'there is no workflow in this file', EXAMPLE);
   }
   return [...sections.values()];
 }
@@ -88,8 +113,7 @@ export function findBlock({ report, sections, block }: Module, wanted: string | 
   const names = sections.map((section) => section.name);
   const others = `It has ${listed(names)}: ${report.source.file}#${first.name} names one.`;
   const hint = wanted === null ? others : suggest(name, names, others);
-  report.error('unknown-workflow', first.place, `this file has no workflow "${name}"`, hint);
-  return null;
+  return report.error('unknown-workflow', first.place, `this file has no workflow "${name}"`, hint);
 }
 
 function isPartOfSingle({ key, value }: TomlEntry, single: boolean): boolean {
@@ -118,8 +142,160 @@ function readSection(report: Report, entry: TomlEntry): Section | null {
   }
   if (!NAME.test(name)) {
     const hint = 'Names of workflows are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for a workflow`, hint);
-    return null;
+    return report.error('invalid-name', keyPlace, `"${key}" is not a valid name for a workflow`, hint);
   }
   return { name, place: value.place, table: value };
+}
+
+export interface Section {
+  readonly name: string;
+  readonly place: Place;
+  readonly table: TomlTable;
+}
+
+/** Keys of a workflow; at the top of a file they make it a single one, with the name `main`. */
+const WORKFLOW_KEYS: readonly string[] = [
+  'name',
+  'description',
+  'internal',
+  'variables',
+  'steps',
+  'cleanup_on_success',
+  'cleanup_on_failure',
+  'cleanup_on_stop',
+  'drain',
+  'default_adapter',
+];
+
+/** `name`: the block's name in the Program. */
+function readWorkflow(report: Report, section: Section, name: string): BlockSyntax {
+  const { place, table } = section;
+  checkSimilarKeys(report, table, WORKFLOW_KEYS, `the workflow "${section.name}"`);
+  stringAt(report, table, 'name');
+  stringAt(report, table, 'description');
+  const internal = booleanAt(report, table, 'internal') ?? false;
+  const workflow: WorkflowSyntax = {
+    name: section.name,
+    place,
+    internal: internal ? (table.entries.get('internal')?.keyPlace ?? place) : null,
+    cleanup: {
+      success: stringAt(report, table, 'cleanup_on_success'),
+      failure: stringAt(report, table, 'cleanup_on_failure'),
+      stop: stringAt(report, table, 'cleanup_on_stop'),
+    },
+    drainMs: durationAt(report, table, 'drain'),
+    defaultAdapter: stringAt(report, table, 'default_adapter'),
+  };
+  const variables = readVariables(report, section);
+  const header = `Each step begins with [[${section.name}.steps]], in double brackets.`;
+  const list = listAt(report, table, 'steps', header);
+  if (!table.entries.has('steps')) missing(report, place, `the workflow "${section.name}"`, 'steps', header);
+  return readSteps({ name, key: null, report, workflow, place, variables }, list, header);
+}
+
+function readSteps(block: Omit<BlockSyntax, 'steps' | 'byId'>, list: TomlList | null, hint: string): BlockSyntax {
+  const { report, workflow } = block;
+  const steps = new Map<string, StepSyntax>();
+  for (const item of list?.items ?? []) {
+    if (item.kind !== 'table') {
+      report.error('wrong-type', item.place, 'a step must be a table', hint);
+      continue;
+    }
+    // A step with a duplicate id is checked too, under a name that cannot be referenced.
+    const own = (id: string): string => (steps.has(id) ? placeholderId(steps.size) : id);
+    const step = readStep(report, item, steps.size, (id, key, inline): BlockSyntax => {
+      const name = `${block.name}/${own(id)}.${key}`;
+      const inner = { name, key, report, workflow, place: inline.place, variables: [] };
+      return readSteps(inner, inline, 'Write each as { id = "…", executor = "…", … }.');
+    });
+    const first = steps.get(step.id);
+    const id = own(step.id);
+    steps.set(id, { ...step, id });
+    if (first !== undefined) {
+      const related = [{ message: 'first used here', place: first.place }];
+      const message = `two steps have the id "${step.id}"`;
+      report.error('duplicate-id', step.place, message, 'Give each step an id of its own.', related);
+    }
+  }
+  return { ...block, steps: [...steps.values()], byId: steps };
+}
+
+// `[name.variables]`: variables of a workflow. `x = { required = true, … }`, or short `x = "default"`.
+
+const KEYS = ['required', 'default', 'type', 'description'] as const;
+
+function readVariables(report: Report, { name, table: workflow }: Section): readonly VariableSyntax[] {
+  const hint = 'Write [main.variables] and one line for each: name = "default".';
+  const table = tableAt(report, workflow, 'variables', hint);
+  const variables: VariableSyntax[] = [];
+  for (const entry of table?.entries.values() ?? []) {
+    if (entry.key.startsWith('cleanup_') && WORKFLOW_KEYS.includes(entry.key)) {
+      const message = `"${entry.key}" is among the variables, where it has no effect`;
+      const hint = `It belongs below [${name}], before [${name}.variables].`;
+      report.warning('misplaced-key', entry.keyPlace, message, hint);
+    } else if (checkName(report, entry.keyPlace, entry.key, 'variable')) {
+      checkNotBuiltin(report, entry.keyPlace, entry.key);
+      variables.push(readVariable(report, entry));
+    }
+  }
+  return variables;
+}
+
+function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): VariableSyntax {
+  const none = { name: key, place: keyPlace, type: 'any', isFile: false, required: false, description: null } as const;
+  if (value.kind !== 'table') return { ...none, hasDefault: true, fallback: readFallback(report, value, 'any') };
+  checkKeys(report, value, KEYS, `the variable "${key}"`, 'error');
+  const { type, isFile } = readVariableType(report, stringAt(report, value, 'type'));
+  const fallback = value.entries.get('default');
+  const required = booleanAt(report, value, 'required');
+  if (required === true && fallback !== undefined) {
+    const message = `"${key}" has a default, so it is not required`;
+    report.warning('required-default', fallback.keyPlace, message, 'Remove one of the two.');
+  }
+  return {
+    ...none,
+    type,
+    isFile,
+    required: required ?? false,
+    hasDefault: fallback !== undefined,
+    fallback: fallback === undefined ? null : readFallback(report, fallback.value, type),
+    description: stringAt(report, value, 'description')?.value ?? null,
+  };
+}
+
+/** A quoted default is read like `--var`; other data must have the type. */
+function readFallback(report: Report, value: TomlValue, type: ValueType): VariableSyntax['fallback'] {
+  if (value.kind === 'string') {
+    if (value.value.includes('{{')) return { kind: 'text', text: value };
+    const read = coerce(value.value, type);
+    if (read.ok) return { kind: 'literal', value: read.value };
+    return wrongDefault(report, value, `expected ${EXPECTED[type]}, got ${JSON.stringify(value.value)}`);
+  }
+  if (!isData(value))
+    return wrongDefault(report, value, 'it has no JSON form: numbers are finite, integers below 2^53');
+  const data = tomlToJson(value);
+  return typeError(data, type) === null
+    ? { kind: 'literal', value: data }
+    : wrongDefault(report, value, `expected ${EXPECTED[type]}, got ${describeToml(value)}`);
+}
+
+const EXPECTED: Readonly<Record<ValueType, string>> = {
+  any: 'a value',
+  string: 'a string',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'true or false',
+  json: 'JSON',
+};
+
+function wrongDefault(report: Report, value: TomlValue, why: string): null {
+  const hint = 'Change the default, or the type of the variable.';
+  return report.error('wrong-type', value.place, `this default does not fit its variable: ${why}`, hint);
+}
+
+function isData(value: TomlValue): boolean {
+  if (value.kind === 'list') return value.items.every(isData);
+  if (value.kind === 'table') return [...value.entries.values()].every((entry) => isData(entry.value));
+  if (value.kind === 'integer') return Number.isSafeInteger(value.value);
+  return value.kind !== 'float' || Number.isFinite(value.value);
 }

@@ -1,10 +1,14 @@
-// Checks needs: each must name a step that exists or can exist, and no step may wait for itself. Also answers which
-// steps have finished before another, for references to outputs.
+// Order of steps. Checks needs: each must name a step that exists or can exist, and no step may wait for itself.
+// Answers which steps have finished before another, for references to outputs, and what a block sees of its callers:
+// everything that its caller sees, and what is passed to it. With several callers, a name that any of them provides
+// counts as present, so that only errors on every path are reported.
 
 import { segmentMatcher } from '../../base/names.ts';
 import type { Place } from '../../base/source.ts';
 import { listed, type Report, suggest } from '../report.ts';
-import { knownBelow, type LinkedTargets, stepsBelow } from './linked-targets.ts';
+import { type Call, type Linked, push } from './link.ts';
+import { knownBelow, type LinkedTargets, stepsBelow, stepsOfRound } from './linked-targets.ts';
+import type { CallerScope, Openness } from './scope.ts';
 import { type BlockSyntax, isPlaceholder, type NeedSyntax, type StepSyntax } from './syntax.ts';
 
 export interface Order {
@@ -26,7 +30,7 @@ interface Edges {
 type Graph = ReadonlyMap<StepSyntax, readonly Edges[]>;
 
 /** `around`: the role of a step with that id outside of this block. */
-export function checkNeeds(block: BlockSyntax, links: LinkedTargets, around: (id: string) => Around): Order {
+function checkNeeds(block: BlockSyntax, links: LinkedTargets, around: (id: string) => Around): Order {
   const scope: NeedScope = { ...block, links, around, matches: new Map() };
   const graph: Graph = new Map(
     block.steps.map((step) => [step, step.needs.map((need) => ({ to: resolve(scope, step, need), need }))]),
@@ -37,7 +41,7 @@ export function checkNeeds(block: BlockSyntax, links: LinkedTargets, around: (id
 }
 
 /** A step that enters this block, a step beside such a step, or none. */
-export type Around = 'leads-here' | 'around' | 'nothing';
+type Around = 'leads-here' | 'around' | 'nothing';
 
 interface NeedScope extends BlockSyntax {
   readonly links: LinkedTargets;
@@ -100,15 +104,25 @@ function* edgesOf(graph: Graph, step: StepSyntax): Generator<Edge> {
 }
 
 /** Such a need is met when the steps are inserted; `lowerNeeds` makes spawn and kill wait for them too. */
-function checkNeedsOfExpand({ report, byId, links }: NeedScope, { executor, needs }: StepSyntax): void {
+function checkNeedsOfExpand(scope: NeedScope, step: StepSyntax): void {
+  const { report, links } = scope;
+  const { executor, needs } = step;
   if (executor === 'spawn' || executor === 'kill') return;
+  const waitsBelow = (text: string): boolean => needs.some((need) => need.text.startsWith(`${text}.`));
   for (const { text, place } of needs) {
-    const needed = byId.get(text);
+    if (text.includes('.') || waitsBelow(text)) continue;
     // An expand waits for a workflow of another language.
-    const waits = needed?.targets.some((target) => links.of(target)?.kind === 'foreign') ?? true;
-    if (needed?.executor !== 'expand' || waits || needs.some((need) => need.text.startsWith(`${text}.`))) continue;
-    const message = `"${text}" is done as soon as its steps are inserted, so this does not wait for them`;
-    report.warning('need-of-expand', place, message, `To wait for its steps, need "${text}.*".`);
+    const isEarly = ({ targets }: StepSyntax): boolean =>
+      targets.every((target) => links.of(target)?.kind !== 'foreign');
+    const early = matchesOf(scope, [text]).find(
+      (each) => each.executor === 'expand' && each !== step && isEarly(each) && !waitsBelow(each.id),
+    );
+    if (early === undefined) continue;
+    const isPattern = text.includes('*');
+    const what = isPattern ? `"${text}" matches the expand "${early.id}", which` : `"${text}"`;
+    const message = `${what} is done as soon as its steps are inserted, so this does not wait for them`;
+    const hint = `To wait for its steps, need "${text}.*"${isPattern ? ' as well' : ''}.`;
+    report.warning('need-of-expand', place, message, hint);
   }
 }
 
@@ -221,4 +235,119 @@ export function findCycles<Node, Edge extends { readonly to: Node }>(
     }
   }
   return cycles;
+}
+
+/** A possible start of a run: variables given besides the declared ones, and whether others may call it. */
+export interface Root {
+  readonly block: BlockSyntax;
+  readonly given: readonly string[];
+  readonly openness: Openness;
+}
+
+export interface CallerScopes {
+  readonly around: (block: BlockSyntax) => CallerScope;
+  readonly orderOf: (block: BlockSyntax) => Order;
+}
+
+export function callerScopes(linked: Linked, roots: readonly Root[]): CallerScopes {
+  const callsTo = groupBy(linked.calls, ({ to }) => to);
+  const views = propagate(linked, roots);
+  const orders = new Map<BlockSyntax, Order>();
+  const orderOf = (block: BlockSyntax): Order => orders.get(block) ?? { isBefore: () => false };
+  /** Steps with that id in calling blocks, the nearest on each path. */
+  function* seenFrom(block: BlockSyntax, id: string): Generator<SeenStep> {
+    // Iterating a set includes elements added meanwhile.
+    const open = new Set([block]);
+    for (const inner of open) {
+      for (const call of callsTo.get(inner) ?? []) {
+        // A condition after a round sees the steps of the round.
+        const [inRound] =
+          call.target.key === 'until' && id !== 'until' ? (stepsOfRound(linked, call.step, id) ?? []) : [];
+        const step = inRound ?? call.from.byId.get(id);
+        if (step === undefined) open.add(call.from);
+        else yield { step, call, inRound: inRound !== undefined };
+      }
+    }
+  }
+  /** The innermost loop on each path to a block. */
+  function* loopsAround(block: BlockSyntax): Generator<StepSyntax> {
+    const open = new Set([block]);
+    for (const inner of open) {
+      for (const { from, step, target } of callsTo.get(inner) ?? []) {
+        if (target.kind === 'round' || target.kind === 'check') yield step;
+        else open.add(from);
+      }
+    }
+  }
+  for (const block of linked.blocks) {
+    const around = (id: string): Around => {
+      const [nearest] = seenFrom(block, id);
+      return nearest === undefined ? 'nothing' : nearest.step === nearest.call.step ? 'leads-here' : 'around';
+    };
+    orders.set(block, checkNeeds(block, linked, around));
+  }
+  const isFinished = ({ step, call, inRound }: SeenStep): boolean =>
+    inRound || step === call.step || orderOf(call.from).isBefore(step.id, call.step);
+  return {
+    orderOf,
+    around: (block) => ({
+      ...(views.get(block) ?? NOTHING),
+      findStep: (id) => {
+        const all = [...seenFrom(block, id)];
+        const found = all.find(isFinished) ?? all[0];
+        return found === undefined ? null : { step: found.step, isFinished: isFinished(found) };
+      },
+      findLoops: () => [...new Set(loopsAround(block))],
+    }),
+  };
+}
+
+/** A step, and the call through which it is visible. */
+interface SeenStep {
+  readonly step: StepSyntax;
+  readonly call: Call;
+  /** It is in the round that the call's condition follows. */
+  readonly inRound: boolean;
+}
+
+type View = Omit<CallerScope, 'findStep' | 'findLoops'>;
+
+const NOTHING: View = { names: new Set(), openness: 'closed' };
+
+/** Propagates scopes to called blocks until nothing changes. */
+function propagate(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyntax, View> {
+  const views = new Map<BlockSyntax, { readonly names: Set<string>; openness: Openness }>();
+  const callsFrom = groupBy(linked.calls, ({ from }) => from);
+  const open = new Set<BlockSyntax>();
+  const bring = (block: BlockSyntax, names: Iterable<string>, openness: Openness): void => {
+    const view = views.get(block) ?? { names: new Set<string>(), openness: 'closed' };
+    const before = view.names.size;
+    for (const name of names) view.names.add(name);
+    const isOpened = openness === 'called' && view.openness === 'closed';
+    if (isOpened) view.openness = 'called';
+    if (!views.has(block) || view.names.size > before || isOpened) open.add(block);
+    views.set(block, view);
+  };
+  for (const { block, given, openness } of roots) bring(block, given, openness);
+  // A reference with placeholders may not mean this block, unless the block is certainly entered too.
+  const entered = new Set([
+    ...roots.map(({ block }) => block),
+    ...linked.calls.filter(({ isCertain }) => isCertain).map(({ to }) => to),
+  ]);
+  for (const block of open) {
+    open.delete(block);
+    const view = views.get(block) ?? NOTHING;
+    const seen = [...view.names, ...block.variables.map(({ name }) => name)];
+    for (const { to, target, isCertain } of callsFrom.get(block) ?? []) {
+      const names = [...seen, ...target.brings, ...target.variables.map(({ key }) => key)];
+      bring(to, names, !isCertain && !entered.has(to) ? 'called' : view.openness);
+    }
+  }
+  return views;
+}
+
+export function groupBy<K, V>(values: readonly V[], keyOf: (value: V) => K): ReadonlyMap<K, readonly V[]> {
+  const groups = new Map<K, V[]>();
+  for (const value of values) push(groups, keyOf(value), value);
+  return groups;
 }

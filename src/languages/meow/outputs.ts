@@ -4,9 +4,9 @@
 import { own } from '../../base/json.ts';
 import type { Capture, Expectation, ValueType } from '../../ir/output.ts';
 import type { Text } from '../../ir/text.ts';
-import { checkKeys, listed, type Report, suggest } from '../report.ts';
-import { booleanAt, checkName, entriesOf, missing, stringAt, tableAt, valueOf } from '../toml-fields.ts';
-import { describeToml, type TomlEntry, type TomlString, type TomlTable } from '../toml-tree.ts';
+import { checkKeys, listed, missing, type Report, suggest } from '../report.ts';
+import { booleanAt, checkName, entriesOf, stringAt, tableAt, valueOf, wrongType } from '../toml-fields.ts';
+import { type TomlEntry, type TomlString, type TomlTable } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
 import type { OutputType, VariableSyntax } from './syntax.ts';
 import { lowerTail } from './text.ts';
@@ -61,10 +61,7 @@ function lowerOutput(scope: Scope, { key, keyPlace, value }: TomlEntry): Capture
     const from = lowerSource(scope, value);
     return from === null ? null : { name: key, from, type: 'any', required: true, ...trimOf(from, true) };
   }
-  if (value.kind !== 'table') {
-    report.error('wrong-type', value.place, `the output "${key}" must be a table, got ${describeToml(value)}`, EXAMPLE);
-    return null;
-  }
+  if (value.kind !== 'table') return wrongType(report, value, `the output "${key}" must be a table`, EXAMPLE);
   checkKeys(report, value, KEYS, `the output "${key}"`, 'error');
   stringAt(report, value, 'description');
   const type = readType(report, stringAt(report, value, 'type'));
@@ -91,14 +88,12 @@ function lowerSource(scope: Scope, source: TomlString): Capture<Text>['from'] | 
   if (value === 'exit_code') return { kind: 'exit-code' };
   if (!value.startsWith('file:')) {
     const hint = suggest(value, SOURCES, `Sources are stdout, stderr, exit_code and file:PATH.`);
-    report.error('unknown-source', place, `an output cannot be taken from "${value}"`, hint);
-    return null;
+    return report.error('unknown-source', place, `an output cannot be taken from "${value}"`, hint);
   }
   const path = lowerTail(scope, source, 'file:'.length);
   if (path !== '') return { kind: 'file', path };
   const hint = 'For example source = "file:build/report.json".';
-  report.error('unknown-source', place, 'the path after file: is missing', hint);
-  return null;
+  return report.error('unknown-source', place, 'the path after file: is missing', hint);
 }
 
 // `outputs` of an agent: what it must report.
@@ -124,9 +119,7 @@ export function lowerExpectations(report: Report, step: TomlTable): readonly Exp
 function lowerExpectation(report: Report, { key, keyPlace, value }: TomlEntry): Expectation | [] {
   checkName(report, keyPlace, key, 'output');
   if (value.kind !== 'table') {
-    const message = `the output "${key}" must be a table, got ${describeToml(value)}`;
-    report.error('wrong-type', value.place, message, EXPECTED_EXAMPLE);
-    return [];
+    return wrongType(report, value, `the output "${key}" must be a table`, EXPECTED_EXAMPLE) ?? [];
   }
   checkKeys(report, value, EXPECTED_KEYS, `the output "${key}"`, 'error');
   return {
@@ -170,7 +163,6 @@ export function readVariableType(report: Report, name: TomlString | null): Pick<
   return { type: readType(report, name, [...Object.keys(TYPES), 'file']), isFile: false };
 }
 
-/** Type of an output expected from an agent. */
 function readExpectedType(report: Report, name: TomlString | null): Expectation['type'] {
   if (name === null) return 'string';
   return own(EXPECTED, name.value) ?? unknownType(report, name, Object.keys(EXPECTED), 'string');

@@ -13,25 +13,20 @@ import type { AdapterRefusal } from '../adapter-catalog.ts';
 import { listed, type Report, suggest } from '../report.ts';
 import { LITERAL_BRACES } from '../template.ts';
 import { idsOfRound, knownBelow, type LinkedTargets, stepsBelow, stepsOfRound } from './linked-targets.ts';
-import { isPlaceholder, type OutputType, type StepSyntax, type VariableSyntax, type WorkflowSyntax } from './syntax.ts';
+import { type BlockSyntax, isPlaceholder, type OutputType, type StepSyntax, type VariableSyntax } from './syntax.ts';
 
-export interface Scope {
-  readonly report: Report;
-  readonly workflow: WorkflowSyntax;
+/** Its block, and what is known at a position in it. */
+export interface Scope extends Pick<BlockSyntax, 'report' | 'workflow' | 'key' | 'byId'> {
   /** Variables declared by the block, and those added at this position. */
   readonly variables: ReadonlySet<string>;
   readonly declared: readonly VariableSyntax[];
   /** Names passed without a declaration. */
   readonly passed: ReadonlySet<string>;
   readonly builtins: readonly string[];
-  readonly steps: ReadonlyMap<string, StepSyntax>;
-  /** The key of a step that the block is under; null for a workflow. */
-  readonly key: string | null;
   /** The step that contains the text; null in a cleanup script. */
   readonly step: StepSyntax | null;
   /** The loop whose rounds the text is for, in its own variables. */
   readonly round: StepSyntax | null;
-  /** Whether a step has finished by then. */
   readonly isFinished: (id: string) => boolean;
   /** Whether the step has its own outputs by then. */
   readonly ownOutputs: boolean;
@@ -48,7 +43,6 @@ export interface Scope {
 /** What a block sees through its callers. */
 export interface CallerScope {
   readonly names: ReadonlySet<string>;
-  /** The nearest step with that id. */
   readonly findStep: (id: string) => { readonly step: StepSyntax; readonly isFinished: boolean } | null;
   /** The innermost loops around it, one on each path. */
   readonly findLoops: () => readonly StepSyntax[];
@@ -70,15 +64,19 @@ export interface Adapters {
 export const WORKFLOW_BUILTINS = ['workflow_id', 'timestamp', 'date', 'time'] as const;
 export const STEP_BUILTINS = [...WORKFLOW_BUILTINS, 'step_id', '__step_prefix__'] as const;
 
-/** A variable of that name hides the built-in one, perhaps unintentionally. */
+/** In a round of a loop: its number, which no variable can hide, and the round before. */
+const ROUND = 'round';
+const PREVIOUS = 'previous';
+
+/** A variable of that name hides the built-in one, or is hidden by it, perhaps unintentionally. */
 export function checkNotBuiltin(report: Report, place: Place, name: string): void {
-  if (!STEP_BUILTINS.some((builtin) => builtin === name)) return;
-  const message = `the variable "${name}" hides the built-in one: {{${name}}} is its value from now on`;
+  if (![...STEP_BUILTINS, ROUND, PREVIOUS].includes(name)) return;
+  const message =
+    name === ROUND
+      ? `the variable "${name}" is hidden in loops: {{${name}}} is the number of the round there`
+      : `the variable "${name}" hides the built-in one: {{${name}}} is its value from now on`;
   report.warning('reserved-name', place, message, 'Choose another name, unless you mean it.');
 }
-
-/** In a round of a loop: the round before. */
-const PREVIOUS = 'previous';
 
 /** Variable of a recovery workflow that describes the failed step. */
 export const FAILED_STEP = '_failed_step';
@@ -97,7 +95,7 @@ const FAILED_STEP_FIELDS = [
 export function checkReference(scope: Scope, path: readonly string[], place: Place): void {
   const [name = ''] = path;
   const outputs = path.indexOf('outputs');
-  if (outputs <= 0 || scope.variables.has(name)) return checkName(scope, name, path, place);
+  if (outputs <= 0 || scope.variables.has(name)) return checkName(scope, path, place);
   if (name === PREVIOUS && outputs > 1 && !scope.around.names.has(name)) return checkPrevious(scope, path, place);
   checkOutput(scope, { id: name, below: path.slice(1, outputs), field: path.slice(outputs + 1), place });
 }
@@ -110,40 +108,39 @@ export function typeOfReference(scope: Scope, path: readonly string[]): OutputTy
     return path.length > 1 || declared === undefined || declared.type === 'any' ? null : declared.type;
   }
   if (word !== 'outputs' || field === undefined || path.length > 3) return null;
-  const step = scope.steps.get(name) ?? scope.around.findStep(name)?.step;
+  const step = scope.byId.get(name) ?? scope.around.findStep(name)?.step;
   return step?.outputs?.get(field) ?? null;
 }
 
-function checkName(scope: Scope, name: string, path: readonly string[], place: Place): void {
+function checkName(scope: Scope, path: readonly string[], place: Place): void {
   const { report, around } = scope;
+  const [name = '', part] = path;
   scope.onUse(name);
-  if (name === FAILED_STEP) return checkFailedStep(scope, path, place);
-  if (scope.variables.has(name)) return;
-  if (scope.builtins.includes(name) && !around.names.has(name)) {
-    if (path[1] === undefined) return;
-    const message = `{{${name}}} is a text and has no "${path[1]}"`;
-    return report.error('unknown-variable', place, message, `Write {{${name}}}.`);
-  }
-  if (scope.steps.has(name)) {
-    const field = path.length > 1 ? path.slice(1).join('.') : 'NAME';
-    const message = `"${name}" is a step; what it leaves behind are its outputs`;
-    return report.error('unknown-variable', place, message, `Write {{${name}.outputs.${field}}}.`);
-  }
+  const isBuiltin = scope.builtins.includes(name) && !around.names.has(name);
   const declare = `Declare it under [${scope.workflow.name}.variables]: ${name} = { required = true }.`;
-  if (scope.passed.has(name)) {
-    return report.warning('undeclared-variable', place, `"${name}" is passed by --var, and not declared`, declare);
-  }
-  if (around.names.has(name)) return;
-  const known = [...scope.variables, ...scope.builtins, ...scope.steps.keys(), ...around.names];
-  if (around.openness === 'called') {
+  const known = (): readonly string[] => [...scope.variables, ...scope.builtins, ...scope.byId.keys(), ...around.names];
+  if (name === FAILED_STEP) checkFailedStep(scope, path, place);
+  else if (scope.variables.has(name) || (isBuiltin && part === undefined)) return;
+  else if (isBuiltin) {
+    const message = `{{${name}}} is a text and has no "${part}"`;
+    report.error('unknown-variable', place, message, `Write {{${name}}}.`);
+  } else if (scope.byId.has(name)) {
+    const field = path.slice(1).join('.') || 'NAME';
+    const message = `"${name}" is a step; what it leaves behind are its outputs`;
+    report.error('unknown-variable', place, message, `Write {{${name}.outputs.${field}}}.`);
+  } else if (scope.passed.has(name)) {
+    report.warning('undeclared-variable', place, `"${name}" is passed by --var, and not declared`, declare);
+  } else if (around.names.has(name)) return;
+  else if (around.openness === 'called') {
     const message = `"${name}" is not declared here; it must come from the caller`;
-    return report.warning('undeclared-variable', place, message, () => suggest(name, known, declare));
+    report.warning('undeclared-variable', place, message, () => suggest(name, known(), declare));
+  } else {
+    report.error('unknown-variable', place, `there is no variable "${name}"`, () => {
+      const there = new Set([...scope.variables, ...around.names]);
+      const declared = there.size === 0 ? 'The workflow declares no variables.' : `Declared: ${listed(there)}.`;
+      return suggest(name, known(), `${declared} ${LITERAL_BRACES}`);
+    });
   }
-  report.error('unknown-variable', place, `there is no variable "${name}"`, () => {
-    const there = new Set([...scope.variables, ...around.names]);
-    const declared = there.size === 0 ? 'The workflow declares no variables.' : `Declared: ${listed(there)}.`;
-    return suggest(name, known, `${declared} ${LITERAL_BRACES}`);
-  });
 }
 
 function checkFailedStep({ report, around, variables }: Scope, path: readonly string[], place: Place): void {
@@ -193,8 +190,7 @@ export function checkRoundOutput(
     const ids = loops.flatMap((loop) => idsOfRound(scope.links, loop));
     return suggest(id, ids, `Its steps are ${listed(ids)}.`);
   };
-  scope.report.error('unknown-step', place, `a round has no step "${id}"`, hint);
-  return null;
+  return scope.report.error('unknown-step', place, `a round has no step "${id}"`, hint);
 }
 
 /** `{{id.below.outputs.field}}`. */
@@ -206,55 +202,55 @@ interface OutputReference {
 }
 
 function checkOutput(scope: Scope, reference: OutputReference): void {
-  const { report, steps } = scope;
+  const { report, byId } = scope;
   const { id, below, place } = reference;
-  const step = steps.get(id);
-  if (step === undefined) return checkOutputAround(scope, reference);
-  if (step === scope.step && !scope.ownOutputs) {
-    const message = 'a step cannot use its own outputs';
-    return report.error('output-of-itself', place, message, 'They exist when it has finished.');
-  }
-  if (!checkFields(scope, step, reference) || step === scope.step) return;
-  if (scope.isFinished(id)) return below.length > 0 ? checkBelowNeeded(scope, step, reference) : undefined;
-  if (scope.step === null) {
+  const step = byId.get(id);
+  if (step === undefined) checkOutputAround(scope, reference);
+  else if (step === scope.step && !scope.ownOutputs) {
+    report.error('output-of-itself', place, 'a step cannot use its own outputs', 'They exist when it has finished.');
+  } else if (!checkFields(scope, step, reference) || step === scope.step) return;
+  else if (scope.isFinished(id)) {
+    if (below.length > 0) checkBelowNeeded(scope, step, reference);
+  } else if (scope.step === null) {
     const message = `"${id}" may not have finished when this script runs, and the script would then not run`;
-    return report.warning('uncertain-output', place, message, 'Use variables here, which always have a value.');
+    report.warning('uncertain-output', place, message, 'Use variables here, which always have a value.');
+  } else {
+    // Errors in needs are reported there, so the hint must not repeat them.
+    const sound = scope.step.needs
+      .map(({ text }) => text)
+      .filter((text) => /^[^.]*\*/.test(text) || byId.has(text.split('.', 1)[0] ?? ''));
+    const needs = [...sound, id].map((text) => `"${text}"`).join(', ');
+    const message = `"${id}" may not have finished by then: it is not among the needs`;
+    report.error('output-not-needed', place, message, `Add it: needs = [${needs}].`);
   }
-  // Errors in needs are reported there, so the hint must not repeat them.
-  const sound = scope.step.needs
-    .map(({ text }) => text)
-    .filter((text) => /^[^.]*\*/.test(text) || steps.has(text.split('.', 1)[0] ?? ''));
-  const needs = [...sound, id].map((text) => `"${text}"`).join(', ');
-  const message = `"${id}" may not have finished by then: it is not among the needs`;
-  report.error('output-not-needed', place, message, `Add it: needs = [${needs}].`);
 }
 
 /** Not a step of this block: one of a caller, or none. */
 function checkOutputAround(scope: Scope, reference: OutputReference): void {
-  const { report, steps, around } = scope;
+  const { report, byId, around } = scope;
   const { id, place } = reference;
   const found = around.findStep(id);
   if (found !== null) {
     if (!checkFields(scope, found.step, reference) || found.isFinished) return;
     const message = `"${id}" may not have finished by then: the step that enters this workflow does not need it`;
-    return report.warning('output-not-needed', place, message, `Add "${id}" to the needs of that step.`);
-  }
-  if (around.names.has(id)) return;
-  if (around.openness === 'called' && nearest(id, steps.keys()) === null) {
+    report.warning('output-not-needed', place, message, `Add "${id}" to the needs of that step.`);
+  } else if (around.names.has(id)) return;
+  else if (around.openness === 'called' && nearest(id, byId.keys()) === null) {
     const message = `there is no step "${id}" here; it must be one of the caller's`;
-    return report.warning('unknown-step', place, message, 'Better pass the value as a variable.');
+    report.warning('unknown-step', place, message, 'Better pass the value as a variable.');
+  } else {
+    report.error('unknown-step', place, `there is no step "${id}"`, () => {
+      const others = [...byId.keys()].filter((other) => other !== scope.step?.id && !isPlaceholder(other));
+      const there = others.length === 0 ? 'There is no other step here.' : `Steps here: ${listed(others)}.`;
+      return suggest(id, others, there);
+    });
   }
-  report.error('unknown-step', place, `there is no step "${id}"`, () => {
-    const others = [...steps.keys()].filter((other) => other !== scope.step?.id && !isPlaceholder(other));
-    const there = others.length === 0 ? 'There is no other step here.' : `Steps here: ${listed(others)}.`;
-    return suggest(id, others, there);
-  });
 }
 
 /** An expansion is done when its steps exist, so users of their outputs must need those steps themselves. */
 function checkBelowNeeded(scope: Scope, step: StepSyntax, { below, place }: OutputReference): void {
   if (step.executor !== 'expand') return;
-  const needs = [...scope.steps.values()].flatMap((other) => other.needs.map(({ text }) => text));
+  const needs = [...scope.byId.values()].flatMap((other) => other.needs.map(({ text }) => text));
   if (needs.some((need) => need.startsWith(`${step.id}.`) || /\*.*\./.test(need))) return;
   const id = [step.id, ...below].join('.');
   const message = `"${id}" may not have finished by then: "${step.id}" is over as soon as its steps are there`;

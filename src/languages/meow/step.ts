@@ -4,21 +4,20 @@
 import { nearest } from '../../base/names.ts';
 import { NO_RETRY, type OnError, type Retry, type Step } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
-import { checkKeys, listed, type Report, suggest } from '../report.ts';
+import { checkKeys, checkSimilarKeys, listed, missing, type Report, suggest } from '../report.ts';
 import {
   choiceAt,
   countAt,
   durationAt,
   listAt,
-  missing,
   NAME,
   neededStringAt,
   stringAt,
   tableAt,
+  wrongType,
 } from '../toml-fields.ts';
-import { describeToml, type TomlList, type TomlTable, type TomlValue } from '../toml-tree.ts';
+import { type TomlList, type TomlTable, type TomlValue } from '../toml-tree.ts';
 import { EXECUTOR_NAMES, findExecutor } from './executors/executors.ts';
-import { checkOwnKeys } from './keys.ts';
 import { FAILED_STEP, type Scope } from './scope.ts';
 import { type BlockSyntax, type NeedSyntax, placeholderId, type StepSyntax, type TargetSyntax } from './syntax.ts';
 import { lowerTarget, namesWorkflow } from './target.ts';
@@ -90,10 +89,10 @@ export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
  * An expand is done when its steps exist. A step that starts or kills an agent after it waits for their work: hooks are
  * set up before the start, and an agent is not killed during its work.
  */
-function lowerNeeds({ steps }: Scope, { executor, needs }: StepSyntax): readonly string[] {
+function lowerNeeds({ byId }: Scope, { executor, needs }: StepSyntax): readonly string[] {
   const named = needs.map(({ text }) => text);
   const waits = executor === 'spawn' || executor === 'kill';
-  const below = named.filter((need) => waits && steps.get(need)?.executor === 'expand').map((need) => `${need}.*`);
+  const below = named.filter((need) => waits && byId.get(need)?.executor === 'expand').map((need) => `${need}.*`);
   return [...new Set([...named, ...below])];
 }
 
@@ -106,7 +105,7 @@ function checkStepKeys(report: Report, table: TomlTable, executor: string | null
   const what =
     known === null || executor === null ? 'a step' : `${/^[aeiou]/.test(executor) ? 'an' : 'a'} ${executor} step`;
   const habits = table.entries.has('id') ? HABITS : { ...HABITS, name: 'The name of a step is its "id".' };
-  checkOwnKeys(report, table, keys, what, habits);
+  checkSimilarKeys(report, table, keys, what, habits);
 }
 
 const COMMAND_HINT = 'A script is the "command" of a shell step.';
@@ -158,7 +157,7 @@ function readNeeds(report: Report, table: TomlTable): readonly NeedSyntax[] {
   const needs: NeedSyntax[] = [];
   for (const item of listAt(report, table, 'needs', hint)?.items ?? []) {
     if (item.kind === 'string') needs.push({ text: item.value, place: item.place });
-    else report.error('wrong-type', item.place, `a need must be a string, got ${describeToml(item)}`, NEEDS_EXAMPLE);
+    else wrongType(report, item, 'a need must be a string', NEEDS_EXAMPLE);
   }
   return needs;
 }
@@ -188,8 +187,7 @@ function lowerTimeout(scope: Scope, table: TomlTable): Text | null {
   if (ms === null) return null;
   if (ms > 0) return `${String(ms)}ms`;
   const message = 'a timeout of nothing ends every step at once';
-  scope.report.error('invalid-duration', value.place, message, 'Leave it out for no limit.');
-  return null;
+  return scope.report.error('invalid-duration', value.place, message, 'Leave it out for no limit.');
 }
 
 function lowerRetry(report: Report, table: TomlTable): Retry {
@@ -219,8 +217,7 @@ function readJitter(report: Report, retry: TomlTable): number {
   if (value.kind === 'boolean') return value.value ? JITTER : 0;
   const hint = 'Write jitter = true, or the share of the delay that is left to chance: jitter = 0.2.';
   if (value.kind !== 'integer' && value.kind !== 'float') {
-    const message = `"jitter" must be true, false or a number from 0 to 1, got ${describeToml(value)}`;
-    report.error('wrong-type', value.place, message, hint);
+    wrongType(report, value, '"jitter" must be true, false or a number from 0 to 1', hint);
     return 0;
   }
   if (value.value >= 0 && value.value <= 1) return value.value;

@@ -10,7 +10,6 @@ import type { TomlEntry, TomlString, TomlTable } from '../toml-tree.ts';
 export interface BlockSyntax {
   /** Its name in the Program. */
   readonly name: string;
-  /** Where its problems are reported. */
   readonly report: Report;
   /** The key of a step that its inline steps are under; null for a workflow. */
   readonly key: string | null;
@@ -23,7 +22,6 @@ export interface BlockSyntax {
   readonly byId: ReadonlyMap<string, StepSyntax>;
 }
 
-/** Properties of a whole workflow. */
 export interface WorkflowSyntax {
   readonly name: string;
   /** Its header. */
@@ -36,7 +34,6 @@ export interface WorkflowSyntax {
     readonly stop: TomlString | null;
   };
   readonly drainMs: number | null;
-  /** Default adapter of its agents. */
   readonly defaultAdapter: TomlString | null;
 }
 

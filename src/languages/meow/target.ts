@@ -6,25 +6,39 @@ import { type Target, targetOf } from '../../ir/transition.ts';
 import type { Scope } from './scope.ts';
 import type { BlockSyntax, TargetSyntax } from './syntax.ts';
 import { lowerText, lowerValue } from './text.ts';
-import { checkKeys, type Report } from '../report.ts';
-import { checkName, listAt, missing, NAME, neededStringAt, stringAt, tableAt } from '../toml-fields.ts';
+import { checkKeys, missing, type Report } from '../report.ts';
+import { checkName, listAt, NAME, neededStringAt, stringAt, tableAt } from '../toml-fields.ts';
 import type { TomlEntry, TomlList, TomlTable } from '../toml-tree.ts';
 
-/** Reads inline steps under a key of a step. */
 export type ReadInline = (key: string, steps: TomlList) => BlockSyntax;
 
 export const BRANCH_KEYS: readonly string[] = ['on_true', 'on_false', 'on_timeout'];
 const EXAMPLE = 'For example { template = ".name", variables = { key = "value" } }, or { inline = [] }.';
 
-/** `on_true = { template = "…" }` or `{ inline = […] }`. Null if absent or invalid. */
-export function readTarget(report: Report, step: TomlTable, key: string, readInline: ReadInline): TargetSyntax | null {
-  const value = step.entries.get(key)?.value;
-  const hint = value?.kind === 'string' ? `Write ${key} = { template = "${value.value}" }.` : EXAMPLE;
-  const table = tableAt(report, step, key, hint);
+/** `on_true = { template = "…" }` or `{ inline = […] }`. Null if absent or invalid. `hint`: for another value. */
+export function readTarget(
+  report: Report,
+  step: TomlTable,
+  key: string,
+  readInline: ReadInline,
+  hint: string | null = null,
+): TargetSyntax | null {
+  const table = tableAt(report, step, key, hint ?? targetHint(step, key));
   if (table === null) return null;
   checkKeys(report, table, ['template', 'inline', 'variables', 'description'], `"${key}"`, 'error');
   const target = { kind: 'branch', key, brings: [] } as const;
   return readTemplateOrInline(report, table, target, [`"${key}"`, EXAMPLE], (steps) => readInline(key, steps));
+}
+
+function targetHint(step: TomlTable, key: string): string {
+  const value = step.entries.get(key)?.value;
+  if (value?.kind !== 'string') return EXAMPLE;
+  if (value.value === 'continue') return `To go on without further steps, write ${key} = { inline = [] }.`;
+  if (value.value === 'fail') {
+    const fails = '{ id = "fail", executor = "shell", command = "exit 1" }';
+    return `To fail, add a step that fails: ${key} = { inline = [${fails}] }.`;
+  }
+  return `Write ${key} = { template = "${value.value}" }.`;
 }
 
 /** `template` or `inline` of a table, with `variables`. `what`: the table in messages, and the hint if it has neither. */

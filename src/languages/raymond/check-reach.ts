@@ -3,10 +3,10 @@
 
 import type { Place } from '../../base/source.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
-import type { TransitionTag } from '../../ir/tags.ts';
+import { isFork, type TransitionTag } from '../../ir/tags.ts';
 import { type Exit, exitsOf, type StateExits } from './exits.ts';
 import type { LinkedWorkflow } from './link.ts';
-import { isFork, type StateSyntax } from './syntax.ts';
+import { type StateSyntax } from './syntax.ts';
 
 interface Node {
   readonly state: StateSyntax;
@@ -67,6 +67,7 @@ export function checkReach(workflows: readonly LinkedWorkflow[], reached: Readon
     }
   }
   checkForks(nodes, reached);
+  checkJoins(nodes, reached);
 }
 
 function isReset(tag: TransitionTag): boolean {
@@ -129,16 +130,54 @@ function onwards({ edges }: StateExits, { next }: Exit): readonly string[] {
   return edges.flatMap(({ tag, to }) => (tag === 'goto' && to !== null ? [to] : []));
 }
 
+/**
+ * Nobody receives the result of a worker. Something may wait for what it writes if the forking agent comes to a script or
+ * to a question later, or back to the fork.
+ */
+function checkJoins(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
+  for (const [id, { state, ways }] of nodes) {
+    if (!reached.has(state)) continue;
+    for (const edge of ways.edges) {
+      if (edge.tag !== 'fork' || !endsWithResult(nodes, edge.to)) continue;
+      const [first, ...others] = onwards(ways, edge);
+      if (first === undefined) continue;
+      const later = statesAhead(nodes, [first, ...others], agentAhead);
+      if (later.has(id) || [...later].some((each) => each !== null && mayWait(nodes.get(each)))) continue;
+      const message = `nothing waits for the worker ${edge.written}, and nobody receives its result`;
+      const hint =
+        'Have it write to a file, and wait for that in a script state; or use <call> or <function> to get the result.';
+      state.report.warning('fork-without-join', edge.place, message, hint);
+    }
+  }
+}
+
+function endsWithResult(nodes: Nodes, worker: string | null): boolean {
+  const states = statesAhead(nodes, [worker], agentAhead);
+  return [...states].some(
+    (id) => id !== null && nodes.get(id)?.ways.edges.some(({ tag }) => tag === 'result') === true,
+  );
+}
+
+/** Also a workflow of another language, and a state with unknown exits. */
+function mayWait(node: Node | undefined): boolean {
+  if (node === undefined) return true;
+  const { state, ways } = node;
+  return state.body.kind === 'script' || ways.isOpen || ways.edges.some(({ tag }) => tag === 'ask');
+}
+
 type Ahead = (node: Node) => readonly (string | null)[];
 
 function leadsTo(nodes: Nodes, from: readonly (string | null)[], to: string, ahead: Ahead): boolean {
+  return statesAhead(nodes, from, ahead).has(to);
+}
+
+function statesAhead(nodes: Nodes, from: readonly (string | null)[], ahead: Ahead): ReadonlySet<string | null> {
   const seen = new Set(from);
   for (const id of seen) {
-    if (id === to) return true;
     const node = id === null ? undefined : nodes.get(id);
     for (const each of node === undefined ? [] : ahead(node)) seen.add(each);
   }
-  return false;
+  return seen;
 }
 
 /** Next states of an agent below its visit limits. */

@@ -1,15 +1,19 @@
 // Compares the tags that a prompt mentions with the existing states and the policy. An agent may answer differently, so
-// a run starts with a warning; `meow validate` reports an error.
+// a run starts with a warning; `meow validate` reports an error. Also warns of prompts that leave their agent to guess,
+// and of forks that cannot be followed.
 
+import { hasErrors } from '../../base/source.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
+import { isFork } from '../../ir/tags.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
+import { baseName } from '../language.ts';
 import { type Complain, listed, suggest } from '../report.ts';
 import { isAllowed, PARTS } from './exits.ts';
 import { type LinkedWorkflow, pathsIn } from './link.ts';
-import { statesHint } from './names.ts';
+import { statesHint, stemOf } from './names.ts';
 import { BUILT_IN, placeholdersIn } from './placeholders.ts';
 import { overriding } from './settings.ts';
-import { isFork, type MentionedTag, type Named, type StateSyntax } from './syntax.ts';
+import { type MentionedTag, type Named, type StateSyntax } from './syntax.ts';
 
 /** `error`: for `meow validate`. `warning`: for `meow run`. */
 type Severity = 'error' | 'warning';
@@ -77,18 +81,26 @@ function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, n
   }
 }
 
-/** Attributes of every tag. A fork passes all others to its worker. */
-const ATTRIBUTES: readonly string[] = ['input', 'cd', 'model', 'effort', 'adapter'];
-
+/** A fork passes all other attributes to its worker. */
 function checkAttributes({ report }: StateSyntax, { tag, attributes, place }: MentionedTag): void {
   if (isFork(tag)) return;
-  const { requiredAttribute: wants } = TAG_RULES[tag];
-  const asking = tag === 'ask' ? ['timeout', 'timeout_next', 'approver'] : [];
-  const known = [...(wants === null ? [] : [wants]), ...asking, ...ATTRIBUTES];
-  for (const unknown of attributes.filter((each) => !known.includes(each))) {
-    const hint = (): string => suggest(unknown, known, `It may have ${listed(known)}.`);
+  const known = attributesOf(tag);
+  const isReportedElsewhere = (name: string): boolean => name === 'cd' || (name === 'adapter' && known.length > 0);
+  for (const unknown of attributes.filter((each) => !known.includes(each) && !isReportedElsewhere(each))) {
+    const all = known.length === 0 ? `It has none: <${tag}>…</${tag}>.` : `It may have ${listed(known)}.`;
+    const hint = (): string => suggest(unknown, known, all);
     report.warning('unknown-attribute', place, `<${tag}> has no attribute "${unknown}"`, hint);
   }
+}
+
+function attributesOf(tag: MentionedTag['tag']): readonly string[] {
+  const { requiredAttribute, session, target } = TAG_RULES[tag];
+  return [
+    ...(requiredAttribute === null ? [] : [requiredAttribute]),
+    ...(tag === 'ask' ? ['timeout', 'timeout_next', 'approver'] : []),
+    ...(target === 'back' ? [] : ['input', 'model', 'effort']),
+    ...(target !== 'back' && session === 'fresh' ? ['cd', 'adapter'] : []),
+  ];
 }
 
 /** Paths that are not workflows. Paths in a policy must exist. */
@@ -175,5 +187,40 @@ function checkSessions(workflow: LinkedWorkflow, { report, mentionedTags }: Stat
     if (other === undefined || other === null) continue;
     const message = `<${tag}> goes on in a session of "${adapter}", and the state it leads to asks for "${other}"`;
     report.warning('other-adapter', place, message, 'Begin a fresh session there, with <reset> or <function>.');
+  }
+}
+
+export function checkHabits(states: Iterable<StateSyntax>): void {
+  for (const state of states) {
+    if (state.body.kind === 'prompt') checkPrompt(state);
+    checkForks(state);
+  }
+}
+
+function checkPrompt({ name, report, place, body, policy, mentionedTags }: StateSyntax): void {
+  // With an error in its front matter, its policy is unknown.
+  if (policy === null && mentionedTags.length === 0 && !hasErrors(report.diagnostics())) {
+    const message = `${name} does not say how its agent is to end: it mentions no transition`;
+    report.warning('no-transition', place, message, 'Tell it to end with <goto>NEXT.md</goto> or <result>…</result>.');
+  }
+  // A single transition need not be mentioned: the agent may leave it out.
+  if (policy === null || policy.allowed.length < 2) return;
+  for (const { tag, target, place: where } of policy.allowed) {
+    if (target === null || body.text.includes(stemOf(baseName(target)))) continue;
+    const message = `the policy allows <${tag}>${target}</${tag}>, and the prompt does not mention it`;
+    report.warning('unused-transition', where, message, 'Tell the agent when to take it, or remove it.');
+  }
+}
+
+/** The forks of an answer must continue at the same state. */
+function checkForks({ report, mentionedTags }: StateSyntax): void {
+  const forks = mentionedTags.filter(({ tag }) => isFork(tag));
+  const nameOf = (fork: (typeof forks)[number]): string | null => (fork.next?.kind === 'state' ? fork.next.name : null);
+  const [first] = forks.flatMap((fork) => nameOf(fork) ?? []);
+  for (const fork of forks) {
+    const next = nameOf(fork);
+    if (first === undefined || next === null || next === first) continue;
+    const message = `this fork continues at ${next}, and one before it at ${first}: an answer cannot have both`;
+    report.warning('other-next', fork.place, message, 'Give all forks of one answer the same next.');
   }
 }

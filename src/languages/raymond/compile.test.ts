@@ -3,12 +3,13 @@ import { describe, expect, test } from 'vitest';
 
 import { hasErrors } from '../../base/source.ts';
 import { type CompiledRaymond, compileRaymond, type RaymondInput, validateRaymond } from './compile.ts';
-import type { FolderSource, Found, RaymondFile, RaymondSource } from './source.ts';
+import type { FolderSource, Found, RaymondFile, RaymondSource } from './syntax.ts';
 
 const ADAPTERS: RaymondInput['adapters'] = {
   forced: null,
   fallback: 'sim',
   refusal: () => null,
+  meant: (name) => name,
   canFork: () => true,
   canChoose: () => true,
 };

@@ -2,35 +2,28 @@
 // problem is reported; a Program is made only without errors.
 
 import { type Diagnostic, hasErrors } from '../../base/source.ts';
-import { DEFAULT_LIMITS, type Limits, type Program } from '../../ir/program.ts';
+import { DEFAULT_DRAIN_MS, DEFAULT_LIMITS, type Limits, type Program } from '../../ir/program.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
+import type { Compiled } from '../language.ts';
 import { checkReach, reachedStates } from './check-reach.ts';
-import { checkHabits } from './check-habits.ts';
-import { checkTexts } from './check-text.ts';
+import { checkHabits, checkTexts } from './check-text.ts';
 import { type LinkedWorkflow, linkWorkflows, pathsIn } from './link.ts';
 import { lowerWorkflow } from './lower.ts';
-import type { FindWorkflow, RaymondSource } from './source.ts';
-import type { StateSyntax } from './syntax.ts';
+import type { FindWorkflow, RaymondSource, StateSyntax } from './syntax.ts';
+import { outlineOf } from './outline.ts';
 
 export interface RaymondInput {
   readonly source: RaymondSource;
   /** Names of the run's variables and metadata. */
   readonly given: readonly string[];
   readonly adapters: AdapterKnowledge;
-  /** Resolves paths of other workflows. */
   readonly find: FindWorkflow;
   readonly limits?: Limits;
   /** Prefix of the ids of its states, if another workflow enters it. */
   readonly idPrefix?: string;
 }
 
-export interface CompiledRaymond {
-  /** Null if a diagnostic is an error. */
-  readonly program: Program | null;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-const DRAIN_MS = 600_000;
+export type CompiledRaymond = Pick<Compiled, 'program' | 'diagnostics' | 'outline'>;
 
 /**
  * Problems that prevent a run are errors; problems that depend on an agent's answer are warnings, and so are those of
@@ -58,12 +51,12 @@ export function compileRaymond(input: RaymondInput): CompiledRaymond {
     steerings: Object.fromEntries(lowered.flatMap(({ steerings }) => Object.entries(steerings))),
     cleanup: { success: null, failure: null, stop: null },
     limits,
-    drainMs: DRAIN_MS,
+    drainMs: DEFAULT_DRAIN_MS,
     onFailure: 'isolate',
     attachments: {},
     ...(budget === null ? {} : { budgetUsd: budget }),
   };
-  return { program, diagnostics };
+  return { program, diagnostics, outline: () => outlineOf(usable) };
 }
 
 /** Checks every state, and where control can go. */

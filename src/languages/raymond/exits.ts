@@ -12,7 +12,6 @@ export interface Exit {
   readonly tag: TransitionTag;
   /** For people: `goto REVIEW.md`. */
   readonly label: string;
-  /** Content of the tag. */
   readonly written: string;
   /** Blocks; null for a return, or if nothing is given. */
   readonly to: string | null;
@@ -70,7 +69,6 @@ function isReportedElsewhere({ unknownPaths }: LinkedWorkflow, named: Named | nu
   return named?.kind === 'open' || named?.kind === 'missing';
 }
 
-/** Whether it names its target. */
 function namesTarget({ tag, target, next }: AllowedSyntax): boolean {
   const { target: leadsTo, requiredAttribute: wants } = TAG_RULES[tag];
   return leadsTo === 'back' ? wants === null || next !== null : target !== null;

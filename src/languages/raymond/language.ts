@@ -4,6 +4,7 @@ import { headlessKnowledge } from '../adapter-catalog.ts';
 import {
   baseName,
   type CompileContext,
+  type Entered,
   isWithin,
   type Language,
   type SourceReader,
@@ -11,7 +12,7 @@ import {
 } from '../language.ts';
 import { hasRootKey } from '../yaml-tree.ts';
 import { compileRaymond, type RaymondInput, validateRaymond } from './compile.ts';
-import type { FindWorkflow, RaymondSource } from './source.ts';
+import type { FindWorkflow, RaymondSource } from './syntax.ts';
 
 /** A workflow, and how it finds the workflows that it names. */
 interface RaymondFiles {
@@ -64,39 +65,57 @@ type Candidate = Readonly<{ file: string; workflow?: string | null; state?: stri
 /** Resolves paths in texts, within the project of the first workflow. */
 function findFrom(reader: SourceReader, first: RaymondSource, { others }: CompileContext): FindWorkflow {
   const folderOf = ({ kind, key }: RaymondSource): string => (kind === 'folder' ? key : reader.folderOf(key));
-  // For a workflow outside of the project, the folder that contains it.
-  const { project } = reader.folders;
-  const root = isWithin(project, folderOf(first)) ? project : reader.folderOf(folderOf(first));
+  const root = rootOf(reader, folderOf(first));
   return (from, wanted) => {
-    const hash = wanted.lastIndexOf('#');
-    const inFile = hash === -1 ? [] : [{ file: wanted.slice(0, hash), workflow: wanted.slice(hash + 1) }];
-    const [, file = null, state = null] = STATE_IN_FILE.exec(wanted) ?? [];
-    const candidates: readonly Candidate[] = [
-      { file: wanted },
-      { file: `${wanted}.md` },
-      { file: `${wanted}.sh` },
-      ...inFile,
-      ...(file === null ? [] : [{ file, state }]),
-    ];
-    const found = candidates
-      .map((each) => ({ workflow: null, state: null, ...each, path: reader.resolve(folderOf(from), each.file) }))
-      .find(({ path }) => reader.kindOf(path) !== null);
-    if (found === undefined) return null;
-    const { path, workflow } = found;
-    if (!isWithin(root, reader.realPath(path))) {
-      const message = `${wanted} is outside of the project`;
-      return { kind: 'refused', message, hint: 'Copy it into the project, or run meow in a folder above both.' };
-    }
+    const found = locatePath(reader, folderOf(from), root, wanted);
+    if (found === null || found.kind === 'refused') return found;
+    const { path, workflow, state } = found;
     if (reader.kindOf(path) === 'folder' || others.languageAt(path) === 'raymond')
-      return { kind: 'raymond', source: readWorkflow(reader, path, found.state) };
+      return { kind: 'raymond', source: readWorkflow(reader, path, state) };
     return others.enter(path, workflow, 'returns');
   };
+}
+
+/** The project; for a workflow outside of it, the folder that contains its own. */
+export function rootOf(reader: SourceReader, home: string): string {
+  const { project } = reader.folders;
+  return isWithin(project, home) ? project : reader.folderOf(home);
+}
+
+type LocatedPath = Readonly<{ kind: 'located'; path: string; workflow: string | null; state: string | null }>;
+
+/** What a path names, seen from a folder. Null if nothing is there; refused outside of `root`. */
+export function locatePath(
+  reader: SourceReader,
+  folder: string,
+  root: string,
+  wanted: string,
+): LocatedPath | Extract<Entered, { kind: 'refused' }> | null {
+  const hash = wanted.lastIndexOf('#');
+  const inFile = hash === -1 ? [] : [{ file: wanted.slice(0, hash), workflow: wanted.slice(hash + 1) }];
+  const [, file = null, state = null] = STATE_IN_FILE.exec(wanted) ?? [];
+  const candidates: readonly Candidate[] = [
+    { file: wanted },
+    { file: `${wanted}.md` },
+    { file: `${wanted}.sh` },
+    ...inFile,
+    ...(file === null ? [] : [{ file, state }]),
+  ];
+  const found = candidates
+    .map((each) => ({ workflow: null, state: null, ...each, path: reader.resolve(folder, each.file) }))
+    .find(({ path }) => reader.kindOf(path) !== null);
+  if (found === undefined) return null;
+  if (!isWithin(root, reader.realPath(found.path))) {
+    const message = `${wanted} is outside of the project`;
+    return { kind: 'refused', message, hint: 'Copy it into the project, or run meow in a folder above both.' };
+  }
+  return { kind: 'located', path: found.path, workflow: found.workflow, state: found.state };
 }
 
 function readFolder(reader: SourceReader, folder: string, start: string | null): RaymondSource {
   const real = reader.realPath(folder);
   const files = reader.files(folder).map((each) => {
-    const { name, path, isExecutable } = each;
+    const { name, path, isExecutable, stored } = each;
     // Files that cannot belong to a workflow are not read: they may be large or private.
     const isRead = (isExecutable || /\.(?:md|sh|yaml)$/i.test(name)) && each.bytes <= TEXT_BYTES_MAX;
     const text = isRead ? each.text() : null;
@@ -106,13 +125,13 @@ function readFolder(reader: SourceReader, folder: string, start: string | null):
       text,
       isExecutable,
       path,
+      ...(stored === undefined ? {} : { stored }),
       leadsOut: !isWithin(real, reader.realPath(path)),
     };
   });
   return { kind: 'folder', key: real, name: reader.shown(folder), files, start };
 }
 
-/** Limit on the size of a prompt. */
 const TEXT_BYTES_MAX = 10_000_000;
 
 function isYaml(path: string): boolean {

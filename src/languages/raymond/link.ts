@@ -4,17 +4,15 @@ import type { Place } from '../../base/source.ts';
 import { WORKFLOW_DEPTH_MAX } from '../../ir/answer-transitions.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
 import { baseName } from '../language.ts';
-import { openFolder } from './folder.ts';
 import { findStart, freeId, stemOf, type TakenIds } from './names.ts';
-import { openSingle } from './single-file.ts';
-import type { FindWorkflow, RaymondSource } from './source.ts';
-import type { StateSyntax, WorkflowSyntax } from './syntax.ts';
+import { openSource } from './open-source.ts';
+import type { FindWorkflow, RaymondSource, StateSyntax, WorkflowSyntax } from './syntax.ts';
 
 export interface LinkedWorkflow extends WorkflowSyntax {
-  /** Name of its machine in the Program. */
   readonly machine: string;
-  /** Prefix of its ids. */
   readonly prefix: string;
+  /** Folder that its paths are relative to. */
+  readonly home: string;
   /** Blocks of other workflows, by path as written. */
   readonly otherWorkflows: ReadonlyMap<string, string>;
   /** Keys of other workflows of this language, by path as written. */
@@ -37,7 +35,7 @@ export function linkWorkflows(
   const machines: TakenIds = new Set([FIRST, idPrefix.replace(/-$/, '')]);
   const opened = new Map<string, Opened>();
   const open = (one: RaymondSource, depth: number, machine: string, prefix = `${machine}-`): Opened => {
-    const workflow = one.kind === 'folder' ? openFolder(one, prefix, taken) : openSingle(one, prefix, taken);
+    const workflow = openSource(one, prefix, taken);
     const now = { workflow, source: one, machine, prefix, depth };
     opened.set(one.key, now);
     return now;
@@ -69,7 +67,8 @@ export function linkWorkflows(
         else unknownPaths.set(path, { message: `${path} has no state to begin with`, hint: 'See what is said of it.' });
       }
     }
-    linked.push({ ...workflow, machine, prefix, otherWorkflows, otherKeys, unknownPaths });
+    const home = from.kind === 'folder' ? from.key : from.key.replace(/\/[^/]*$/, '');
+    linked.push({ ...workflow, home, machine, prefix, otherWorkflows, otherKeys, unknownPaths });
   }
   return linked;
 }

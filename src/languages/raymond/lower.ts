@@ -3,8 +3,10 @@
 
 import type { Json } from '../../base/json.ts';
 import { LANE_VARIABLES } from '../../ir/answer-transitions.ts';
+import { commandSpec } from '../../ir/effect.ts';
 import { type AskBlocks, type Machine, TAG_RULES, type TransitionPolicy } from '../../ir/machine.ts';
-import { type Block, NO_RETRY, type Parameter, type Program, type Step } from '../../ir/program.ts';
+import { type Block, NO_RETRY, type Parameter, type Program, type Retry, type Step, stepOf } from '../../ir/program.ts';
+import { isFork } from '../../ir/tags.ts';
 import type { Text } from '../../ir/text.ts';
 import { targetOf, type Transition } from '../../ir/transition.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
@@ -13,7 +15,7 @@ import type { LinkedWorkflow } from './link.ts';
 import { freeId, type TakenIds } from './names.ts';
 import { builtInName, lowerText } from './placeholders.ts';
 import { NO_SETTINGS, overriding, type Settings } from './settings.ts';
-import { isFork, type StateSyntax } from './syntax.ts';
+import { type StateSyntax } from './syntax.ts';
 
 /** `forced` overrides every choice of workflows and tags; `fallback` is used if they name none. */
 type AdapterChoice = Pick<AdapterKnowledge, 'forced' | 'fallback'>;
@@ -25,6 +27,8 @@ interface Lowered extends Pick<Program, 'steerings'> {
 
 const IDLE_MS = 600_000;
 const RETRIES = 2;
+/** Only a timeout is retried: invalid answers are corrected, and every other failure is the agent's. */
+const RETRY: Retry = { ...NO_RETRY, attemptsMax: 2, kinds: ['timeout', 'idle'] };
 
 export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice, taken: TakenIds): Lowered {
   const ask = freeId(`${workflow.prefix}ask`, taken);
@@ -41,6 +45,7 @@ export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice,
     adapters: adapters.forced === null ? Object.fromEntries(own) : {},
     keepsCallers: workflow.keepsCallers,
     asks,
+    home: workflow.home,
   };
   return {
     machine,
@@ -80,23 +85,15 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
     routes: routesOf(workflow, state),
     unrouted: 'fail',
     onError: { kind: 'fail' },
-    retry: NO_RETRY,
+    retry: RETRY,
     timeout: totalMs === null || totalMs === 0 ? null : `${String(totalMs)}ms`,
     agent: null,
   } as const;
   if (body.kind === 'script') {
-    const effect = {
-      kind: 'command',
-      script: body.command,
-      cwd: hole(LANE_VARIABLES.cwd),
-      env: scriptEnvironment(),
-      captures: [],
-      verdict: 'success',
-      errors: [],
-      steering: id,
-      // Scripts may wait silently, unless the workflow says how long.
-      ...(idleMs === null || idleMs === 0 ? {} : { idleMs }),
-    } as const;
+    // Scripts may wait silently, unless the workflow says how long.
+    const limit = idleMs === null || idleMs === 0 ? {} : { idleMs };
+    const more = { env: scriptEnvironment(), steering: id, ...limit };
+    const effect = commandSpec<Text>(body.command, hole(LANE_VARIABLES.cwd), more);
     return { ...shared, executor: 'script', act: { kind: 'effect', effect }, repromptsMax: 0 };
   }
   const effect = {
@@ -192,19 +189,7 @@ function askBlocks(asks: AskBlocks, states: readonly StateSyntax[], adapters: Ad
   const moreApprovers = hole(LANE_VARIABLES.approvers);
   const effect = { kind: 'gate', gate: hole('step_id'), prompt, blocks: true, approvers: null, moreApprovers } as const;
   const block = (name: string, timeout: Text | null, routes: Step['routes']): Block => {
-    const step: Step = {
-      id,
-      executor: 'ask',
-      needs: [],
-      act: { kind: 'effect', effect },
-      routes,
-      unrouted: 'fail',
-      onError: { kind: 'fail' },
-      retry: NO_RETRY,
-      repromptsMax: 0,
-      timeout,
-      agent: null,
-    };
+    const step = stepOf(id, 'ask', { kind: 'effect', effect }, { routes, unrouted: 'fail', timeout });
     const parameters = [...parametersOf(NO_SETTINGS, adapters), parameter(LANE_VARIABLES.approvers, '')];
     return { name, parameters, steps: [step], naming: 'visit-first', visits: null };
   };

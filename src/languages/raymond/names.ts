@@ -1,9 +1,10 @@
 // Names of states: full names like file names, short names without extension, and step ids; and the first state.
 
+import { freeName } from '../../ir/link.ts';
 import { findState } from '../../ir/machine.ts';
-import { listed, type Report, suggest } from '../report.ts';
+import { listed, type Report, START, suggest } from '../report.ts';
 import type { YamlScalar } from '../yaml-tree.ts';
-import { type StateNames, type StateSyntax, WHOLE } from './syntax.ts';
+import { type StateNames, type StateSyntax } from './syntax.ts';
 
 /** Ids already used in a Program. */
 export type TakenIds = Set<string>;
@@ -46,20 +47,15 @@ export function statesHint({ states }: StateNames, wanted: string): string {
 export function stateNamed(report: Report, names: StateNames, { text, place }: YamlScalar): string | null {
   const found = findState(names, text);
   if (found.ok) return found.value.name;
-  report.error('missing-target', place, found.error, statesHint(names, text.trim()));
-  return null;
+  return report.error('missing-target', place, found.error, statesHint(names, text.trim()));
 }
 
 /** Made of valid id characters, and unique. */
 export function freeId(wanted: string, taken: TakenIds): string {
-  const plain = wanted.replaceAll(/[^A-Za-z0-9_-]/g, '_') || '_';
-  let id = plain;
-  for (let n = 2; taken.has(id); n++) id = `${plain}_${String(n)}`;
-  taken.add(id);
-  return id;
+  return freeName(wanted.replaceAll(/[^A-Za-z0-9_-]/g, '_') || '_', taken);
 }
 
-const START = /^(?:1_)?START$/;
+const START_NAME = /^(?:1_)?START$/;
 
 /** The requested state, else START. Null is reported. */
 export function findStart(
@@ -73,18 +69,16 @@ export function findStart(
     const state = found.ok ? states.get(found.value.name) : undefined;
     if (state !== undefined) return state;
     const hint = `States are ${listed(states.keys())}.`;
-    report.error('no-start', WHOLE, found.ok ? `${wanted} is not a state` : found.error, hint);
-    return null;
+    return report.error('no-start', START, found.ok ? `${wanted} is not a state` : found.error, hint);
   }
-  const [first, second] = [...states.values()].filter(({ stem }) => START.test(stem));
+  const [first, second] = [...states.values()].filter(({ stem }) => START_NAME.test(stem));
   if (first === undefined) {
     const hint =
       'Call the state that it begins with 1_START.md or START.md, or name the file: meow run FOLDER/FILE.md.';
-    report.error('no-start', WHOLE, 'the workflow has no state to begin with', hint);
-    return null;
+    return report.error('no-start', START, 'the workflow has no state to begin with', hint);
   }
   if (second === undefined) return first;
   const message = `the workflow may begin with ${first.name} or ${second.name}`;
-  second.report.error('two-starts', second.place, message, 'Rename one of the two, or name the file that is meant.');
-  return null;
+  const hint = 'Rename one of the two, or name the file that is meant.';
+  return second.report.error('two-starts', second.place, message, hint);
 }

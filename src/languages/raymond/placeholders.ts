@@ -3,13 +3,7 @@
 
 import { LANE_VARIABLES } from '../../ir/answer-transitions.ts';
 import type { Part, Text } from '../../ir/text.ts';
-
-export interface Placeholder {
-  readonly path: readonly string[];
-  /** Offsets in the text, including the braces. */
-  readonly from: number;
-  readonly to: number;
-}
+import { type Hole, parseTemplate } from '../template.ts';
 
 /** Names that every state can use. Others are variables of the run, its metadata, and attributes of forks. */
 export const BUILT_IN: readonly string[] = [
@@ -40,36 +34,15 @@ export function builtInName(name: string): string {
   return IDENTITY.get(name) ?? name;
 }
 
-const BRACES = /\{\{\{\{|\{\{[ \t]*([\w-]+(?:\.[\w-]+)*)[ \t]*\}\}/g;
+const BRACES = /\{\{\{\{|\{\{([ \t]*[\w-]+(?:\.[\w-]+)*[ \t]*)\}\}/g;
 
-/** Texts and placeholders, alternating. */
-function splitPlaceholders(text: string): readonly (string | Placeholder)[] {
-  const parts: (string | Placeholder)[] = [];
-  let plain = '';
-  let past = 0;
-  for (const { 0: whole, 1: name, index } of text.matchAll(BRACES)) {
-    plain += text.slice(past, index);
-    past = index + whole.length;
-    if (name === undefined) {
-      plain += '{{';
-      continue;
-    }
-    if (plain !== '') parts.push(plain);
-    plain = '';
-    parts.push({ path: name.split('.'), from: index, to: past });
-  }
-  plain += text.slice(past);
-  if (plain !== '') parts.push(plain);
-  return parts;
-}
-
-export function placeholdersIn(text: string): readonly Placeholder[] {
-  return splitPlaceholders(text).filter((part) => typeof part !== 'string');
+export function placeholdersIn(text: string): readonly Hole[] {
+  return parseTemplate(text, BRACES).parts.filter((part) => typeof part !== 'string');
 }
 
 /** `state`: value of `{{state}}`. The input of a state has two names for one value. */
 export function lowerText(text: string, state: string): Text {
-  const parts = splitPlaceholders(text).map((part): Part => {
+  const parts = parseTemplate(text, BRACES).parts.map((part): Part => {
     if (typeof part === 'string') return part;
     const [head = '', ...rest] = part.path;
     if (head === 'state' && rest.length === 0) return state;

@@ -6,7 +6,7 @@ import { APPROVER_FORMS, isApprover } from '../../ir/approvers.ts';
 import { implicitTransition, plainPath, TAG_RULES } from '../../ir/machine.ts';
 import { asTransitionTag, TRANSITION_TAGS, type TransitionTag } from '../../ir/tags.ts';
 import { checkKeys, listed, type Report, suggest } from '../report.ts';
-import { booleanAt, durationAt, listAt, mapAt, textAt } from '../yaml-fields.ts';
+import { booleanAt, durationAt, listAt, mapAt, textAt, wrongType } from '../yaml-fields.ts';
 import { describeYaml, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
 import { stateNamed } from './names.ts';
 import { lowerText } from './placeholders.ts';
@@ -22,9 +22,10 @@ interface Reading {
 }
 
 /** Null if everything is allowed. */
-export function readPolicy(given: Reading, map: YamlMap): Policy | null {
-  const { report, hasErrors } = withErrorFlag(given.report);
-  const reading: Reading = { ...given, report };
+export function readPolicy(reading: Reading, map: YamlMap): Policy | null {
+  const { report } = reading;
+  const errors = (): number => report.diagnostics().filter(({ severity }) => severity === 'error').length;
+  const before = errors();
   const forms = [readTagsAndTargets(reading, map), readTransitions(reading, map)];
   const forced = booleanAt(report, map, 'force_implicit') ?? false;
   const [first, second] = forms.filter((form) => form !== null);
@@ -34,8 +35,8 @@ export function readPolicy(given: Reading, map: YamlMap): Policy | null {
     return null;
   }
   const allowed = second === undefined ? first : satisfyingBoth(first, second);
-  // Errors have been reported already.
-  if (allowed.length === 0 && !hasErrors()) {
+  // What was not understood may have allowed something.
+  if (allowed.length === 0 && errors() === before) {
     const contradicts = second !== undefined && first.length > 0 && second.length > 0;
     const message = contradicts ? 'no transition satisfies both forms of the policy' : 'the policy allows nothing';
     const hint = contradicts
@@ -45,16 +46,6 @@ export function readPolicy(given: Reading, map: YamlMap): Policy | null {
   }
   if (forced && implicitTransition(allowed) === null) refuseForced(report, map);
   return { place, allowed, forced };
-}
-
-/** The same report, with a flag for errors reported through it. */
-function withErrorFlag(report: Report): { readonly report: Report; readonly hasErrors: () => boolean } {
-  let noticed = false;
-  const error: Report['error'] = (...problem) => {
-    noticed = true;
-    report.error(...problem);
-  };
-  return { report: { ...report, error }, hasErrors: () => noticed };
 }
 
 function refuseForced(report: Report, map: YamlMap): void {
@@ -109,22 +100,19 @@ function readTag(report: Report, value: YamlValue): { readonly tag: TransitionTa
   if (written === 'print') return null;
   const got = value.kind === 'string' ? `"${written}"` : describeYaml(value);
   const hint = suggest(written, TRANSITION_TAGS, `Tags are ${listed(TRANSITION_TAGS)}.`);
-  report.error('unknown-tag', place, `${got} is not a tag`, hint);
-  return null;
+  return report.error('unknown-tag', place, `${got} is not a tag`, hint);
 }
 
 /** A name, or `{ child: A.md, return: B.md }`. */
 function readTarget(reading: Reading, tag: TransitionTag, value: YamlValue): AllowedSyntax | null {
   const { report } = reading;
   if (TAG_RULES[tag].target === 'back') {
-    report.error('invalid-value', value.place, `${tag} has no targets`, byNameAlone(tag));
-    return null;
+    return report.error('invalid-value', value.place, `${tag} has no targets`, byNameAlone(tag));
   }
   if (value.kind === 'string') return { tag, place: value.place, ...ANY, target: targetName(reading, tag, value) };
   if (value.kind !== 'map') {
-    const message = `a target must be a name or a map, got ${describeYaml(value)}`;
-    report.error('wrong-type', value.place, message, 'For example NEXT.md, or { child: A.md, return: B.md }.');
-    return null;
+    const hint = 'For example NEXT.md, or { child: A.md, return: B.md }.';
+    return wrongType(report, value, 'a target must be a name or a map', hint);
   }
   checkKeys(report, value, ['child', 'target', 'worker', 'return', 'next', 'input'], 'a target');
   return readParts(reading, tag, value, ['child', 'target', 'worker']);
@@ -143,8 +131,7 @@ function readTransitions(reading: Reading, map: YamlMap): readonly AllowedSyntax
   if (list === null) return null;
   if (list.items.length === 0) {
     const hint = 'Name a transition, or remove the key: without a policy everything is allowed.';
-    report.warning('empty-policy', list.place, '"allowed_transitions" is empty, and allows everything', hint);
-    return null;
+    return report.warning('empty-policy', list.place, '"allowed_transitions" is empty, and allows everything', hint);
   }
   const example = 'For example { tag: goto, target: NEXT.md }.';
   return list.items.flatMap((item) => {
@@ -195,8 +182,7 @@ function readApprover(report: Report, map: YamlMap): string | null {
   const approver = textAt(report, map, 'approver');
   if (approver === null || approver.text.split(',').every(isApprover)) return approver?.text ?? null;
   const hint = `Write ${APPROVER_FORMS}, with commas between: approver: ada, grace.`;
-  report.error('invalid-value', approver.place, '"approver" does not name who decides', hint);
-  return null;
+  return report.error('invalid-value', approver.place, '"approver" does not name who decides', hint);
 }
 
 /** As written: it is a default for the answer and is read like one. */
@@ -214,8 +200,7 @@ function readTimeout(report: Report, map: YamlMap): string | null {
 function misplaced(report: Report, tag: TransitionTag, map: YamlMap, key: string): null {
   const entry = map.entries.get(key);
   if (entry === undefined) return null;
-  report.warning('unused-key', entry.keyPlace, `${tag} has no "${key}"`, 'Remove it: it changes nothing.');
-  return null;
+  return report.warning('unused-key', entry.keyPlace, `${tag} has no "${key}"`, 'Remove it: it changes nothing.');
 }
 
 function targetName(reading: Reading, tag: TransitionTag, value: YamlScalar): string {
@@ -237,7 +222,6 @@ function satisfyingBoth(first: readonly AllowedSyntax[], second: readonly Allowe
   return [...seen.values()];
 }
 
-/** The parts that it fixes. */
 function given(allowed: AllowedSyntax): Partial<AllowedSyntax> {
   return Object.fromEntries(PARTS.flatMap((part) => ((allowed[part] ?? null) === null ? [] : [[part, allowed[part]]])));
 }

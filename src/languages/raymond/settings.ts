@@ -26,7 +26,6 @@ export const SETTINGS_KEYS = [
   'retries',
 ] as const;
 
-/** Keys of a whole workflow. */
 export const WORKFLOW_KEYS: readonly string[] = [
   ...SETTINGS_KEYS,
   'id',
@@ -76,8 +75,7 @@ export function readBudget(report: Report, map: YamlMap): number | null {
   const usd = value.kind === 'number' ? Number(value.text) : Number.NaN;
   if (Number.isFinite(usd) && usd > 0) return usd;
   const message = `"default_budget" must be a number of dollars above 0, got ${describeYaml(value)}`;
-  report.error('wrong-type', value.place, message, 'For example default_budget: 2.50.');
-  return null;
+  return report.error('wrong-type', value.place, message, 'For example default_budget: 2.50.');
 }
 
 /** Fields of the first, with the second as defaults. */
@@ -99,6 +97,5 @@ export function readReset(report: Report, map: YamlMap): boolean | null {
   if (value.text === 'keep-stack') return true;
   if (value.text === 'clear-stack') return false;
   const hint = 'Write reset: keep-stack, or leave it out: a reset then drops pending returns.';
-  report.error('invalid-value', value.place, `"reset" is keep-stack or clear-stack, got ${value.text}`, hint);
-  return null;
+  return report.error('invalid-value', value.place, `"reset" is keep-stack or clear-stack, got ${value.text}`, hint);
 }

@@ -1,22 +1,15 @@
-// A workflow as written: states with their texts, settings and policies.
+// A workflow as written: the files it is read from, and its states with their texts, settings and policies.
 
 import type { Place } from '../../base/source.ts';
 import type { AllowedTransition, Machine } from '../../ir/machine.ts';
 import type { TransitionTag } from '../../ir/tags.ts';
+import type { Text } from '../../ir/text.ts';
+import type { Entered, FolderFile } from '../language.ts';
 import type { Report } from '../report.ts';
 import type { YamlMap } from '../yaml-tree.ts';
 import type { Settings } from './settings.ts';
 
-/** Position for errors of a whole file. */
-export const WHOLE: Place = { from: 0, to: 1 };
-
-export const NO_KEYS: YamlMap = { kind: 'map', place: WHOLE, entries: new Map() };
-
-export interface WorkflowSyntax {
-  /** Identifies it. */
-  readonly key: string;
-  /** As the user knows it. */
-  readonly name: string;
+export interface WorkflowSyntax extends Pick<AnySource, 'key' | 'name'> {
   /** For problems of the whole workflow. */
   readonly report: Report;
   /** Of all its files, in order. */
@@ -42,7 +35,6 @@ export interface StateSyntax {
   readonly stem: string;
   readonly id: string;
   readonly report: Report;
-  /** Its start. */
   readonly place: Place;
   readonly body: Body;
   /** Its front matter, or the keys beside its text. */
@@ -51,14 +43,13 @@ export interface StateSyntax {
   readonly visits: Visits | null;
   /** Null if everything is allowed. */
   readonly policy: Policy | null;
-  /** Tags that its text mentions. */
   readonly mentionedTags: readonly MentionedTag[];
 }
 
 /** `command`: for a shell. */
 export type Body = { readonly text: string; readonly placeOf: PlaceOf } & (
   | { readonly kind: 'prompt' }
-  | { readonly kind: 'script'; readonly command: string }
+  | { readonly kind: 'script'; readonly command: Text }
 );
 
 /** Position of a part of a text in the source. */
@@ -78,11 +69,6 @@ export interface Policy {
 
 export type AllowedSyntax = AllowedTransition & { readonly place: Place };
 
-export function isFork(tag: TransitionTag): boolean {
-  return tag === 'fork' || tag === 'fork-workflow';
-}
-
-/** A tag mentioned in a text. */
 export interface MentionedTag {
   readonly tag: TransitionTag;
   readonly place: Place;
@@ -91,7 +77,6 @@ export interface MentionedTag {
   readonly return: Named | null;
   readonly next: Named | null;
   readonly timeoutNext: Named | null;
-  /** Names of all its attributes. */
   readonly attributes: readonly string[];
   /** Error in its syntax; null if there is none. */
   readonly error: string | null;
@@ -103,3 +88,41 @@ export type Named =
   /** A name that is computed later. */
   | { readonly kind: 'open' }
   | { readonly kind: 'missing'; readonly written: string; readonly message: string };
+
+export type RaymondSource = FolderSource | SingleSource;
+
+interface AnySource {
+  /** Identifies it, however it is reached: its real path. */
+  readonly key: string;
+  /** As the user knows it. */
+  readonly name: string;
+  /** The first state; null: the state START. */
+  readonly start: string | null;
+}
+
+/** A folder of prompts and scripts. */
+export interface FolderSource extends AnySource {
+  readonly kind: 'folder';
+  readonly files: readonly RaymondFile[];
+}
+
+/** A YAML file with `states:`. */
+export interface SingleSource extends AnySource {
+  readonly kind: 'single';
+  readonly text: string;
+}
+
+export interface RaymondFile extends Omit<FolderFile, 'text' | 'bytes'> {
+  /** Name in messages. */
+  readonly file: string;
+  /** Null if it is not text. */
+  readonly text: string | null;
+  /** Its real path is outside of the folder. */
+  readonly leadsOut: boolean;
+}
+
+/** Another workflow, found by its path. */
+export type Found = { readonly kind: 'raymond'; readonly source: RaymondSource } | Entered;
+
+/** `from`: the referring workflow. Null if nothing is there. */
+export type FindWorkflow = (from: RaymondSource, path: string) => Found | null;

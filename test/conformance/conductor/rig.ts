@@ -3,9 +3,9 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import type { ConductorInput } from '../../../src/languages/conductor/syntax.ts';
 import { readConfig } from '../../../src/languages/config.ts';
 import { type CompiledConductor, compileConductor } from '../../../src/languages/conductor/compile.ts';
-import type { ConductorInput } from '../../../src/languages/conductor/reading.ts';
 
 const BUILT_IN = join(import.meta.dirname, '../../../lib/prompts');
 
@@ -25,7 +25,7 @@ network = "deny"
 const ADAPTERS: ConductorInput['adapters'] = {
   forced: null,
   fallback: 'sim',
-  adapterNamed: (name) => (name === 'claude-code' ? 'claude' : name),
+  meant: (name) => (name === 'claude-code' ? 'claude' : name),
   refusal: (adapter) =>
     adapter === 'gone' ? { message: 'there is no adapter "gone"', hint: 'Use another: meow adapter list.' } : null,
   canChoose: (adapter) => adapter !== 'simple',

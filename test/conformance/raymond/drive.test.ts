@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { present } from '../../../src/base/errors.ts';
 import type { Program } from '../../../src/ir/program.ts';
 import { compileRaymond } from '../../../src/languages/raymond/compile.ts';
-import type { RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
+import type { RaymondFile, RaymondSource } from '../../../src/languages/raymond/syntax.ts';
 import { readSimScript } from '../../../src/sim/script.ts';
 import { drive, toldTo } from './drive.ts';
 import { ADAPTERS, compileAt, validateAt } from './rig.ts';

@@ -8,12 +8,13 @@ import type { Diagnostic } from '../../../src/base/source.ts';
 import type { Block } from '../../../src/ir/program.ts';
 import type { CompiledRaymond, RaymondInput } from '../../../src/languages/raymond/compile.ts';
 import { compileRaymond, validateRaymond } from '../../../src/languages/raymond/compile.ts';
-import type { Found, RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
+import type { Found, RaymondFile, RaymondSource } from '../../../src/languages/raymond/syntax.ts';
 
 export const ADAPTERS: RaymondInput['adapters'] = {
   forced: null,
   fallback: 'sim',
   refusal: (adapter) => (adapter === 'gone' ? { message: 'there is no adapter "gone"', hint: 'Use another.' } : null),
+  meant: (name) => name,
   canFork: (adapter) => adapter !== 'simple',
   canChoose: (adapter) => adapter !== 'simple',
 };

@@ -22,11 +22,11 @@ import type { Usage } from '../../../ir/output.ts';
 import { answeredText, isInterrupt, promptText } from '../../../ir/prompt-text.ts';
 import type { AgentMessage, KeyMessage, PromptMessage } from '../../../ir/prompt-text.ts';
 import { timeLimit, type TimeLimit, within } from '../../../sys/clock.ts';
-import { tolerate } from '../../../sys/errors.ts';
+import { tolerate, UNUSABLE } from '../../../sys/errors.ts';
 import { readJsonFile, writeJsonFile, writePrivate } from '../../../sys/files.ts';
 import { captureValue, failed } from '../../outputs.ts';
-import { folderOfEffect, REFUSALS } from '../../step-folder.ts';
-import type { AgentCommand } from '../agent-process.ts';
+import { folderOfEffect } from '../../step-folder.ts';
+import type { AgentCommand, AgentProcess } from '../agent-process.ts';
 import type { AgentStart } from '../files.ts';
 import { sumOf } from '../headless/sessions.ts';
 import { type AgentExit, type AgentLimit, type Concluded, never, notTaken } from '../host.ts';
@@ -34,17 +34,8 @@ import type { HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../
 import { Connection } from './connection.ts';
 import { type Answered, PERMISSION, turnEnd } from './conversation.ts';
 import { INITIALIZE, type SessionChoice, sessionOf, sessionRequest } from './handshake.ts';
-import {
-  byRule,
-  byVerdict,
-  CANCELLED,
-  changesFilesIn,
-  Dialogs,
-  isOwnTool,
-  permissionDialog,
-  selected,
-} from './permission.ts';
-import type { Question } from './permission.ts';
+import { byRule, byVerdict, CANCELLED, changesFilesIn, Dialogs, isOwnTool } from './permission.ts';
+import { permissionDialog, type Question } from './permission.ts';
 import { type AgentRequest, lineOf, METHOD_NOT_FOUND, type RpcRequest } from './rpc.ts';
 
 /** In the folder of a start: exists once the agent was ready for a prompt. */
@@ -55,7 +46,6 @@ export interface AcpAgentOptions {
   readonly files: RunFiles;
   readonly choice: SessionChoice;
   readonly mcpServers: readonly McpServer[];
-  /** Resolves when every message that agents have left for the run so far has been handled. */
   readonly heard: () => Promise<void>;
 }
 
@@ -64,6 +54,7 @@ const AGAIN_MAX = 3;
 export class AcpAgent implements HostedAgent {
   readonly start: AgentStart;
   readonly terminal = null;
+  readonly process: AgentProcess;
   readonly ended: Promise<AgentExit>;
   session: string | null;
   readonly #options: AcpAgentOptions;
@@ -84,31 +75,24 @@ export class AcpAgent implements HostedAgent {
     this.session = start.session;
     this.#dialogs = new Dialogs(
       () => this.#firstQuestion(),
-      ({ request }, verdict) => this.#answer(request, selected(byVerdict(request, verdict))),
+      ({ request }, verdict) => this.#answer(request, byVerdict(request, verdict)),
     );
     this.#connection = new Connection(start, choice.resumeSession === null, () => this.#serve());
-    this.ended = this.#connection.process.ended;
+    this.process = this.#connection.process;
+    this.ended = this.process.ended;
     for (const id of this.#connection.writer.sent()) this.#remember(id);
   }
 
-  begin(command: AgentCommand): void {
-    this.#connection.process.begin(command);
-    this.#open();
-  }
-
-  /** Follows a process that another engine started. */
-  adopt(): void {
-    this.#connection.process.adopt();
-    this.#open();
-  }
-
-  /** The agent cannot be started. */
-  refuse(reason: string): void {
-    this.#connection.process.refuse(reason);
+  /** Starts the process; null follows the one that another engine started. */
+  begin(command: AgentCommand | null): void {
+    if (command === null) this.process.adopt();
+    else this.process.begin(command);
+    this.#connection.open(this.start.folder.path);
+    this.#handshake = this.#shakeHands();
   }
 
   get alive(): boolean {
-    return this.#connection.process.alive;
+    return this.process.alive;
   }
 
   async ready(timeoutMs: number): Promise<Readiness> {
@@ -188,11 +172,6 @@ export class AcpAgent implements HostedAgent {
     await within(Promise.all([cancelled, this.#answerTo(request)]), { timeoutMs });
   }
 
-  #open(): void {
-    this.#connection.open(this.start.folder.path);
-    this.#handshake = this.#shakeHands();
-  }
-
   async #shakeHands(): Promise<Readiness> {
     const { choice, mcpServers } = this.#options;
     const hello = await this.#ask('initialize', { method: 'initialize', params: INITIALIZE });
@@ -206,7 +185,7 @@ export class AcpAgent implements HostedAgent {
     if (session.value !== this.session) for (const onSession of this.#sessionWatchers) onSession(session.value);
     this.session = session.value;
     // Without this file, a later engine assumes that the agent never was ready.
-    tolerate(REFUSALS, undefined, () => writePrivate(join(this.start.folder.path, READY), ''));
+    tolerate(UNUSABLE, undefined, () => writePrivate(join(this.start.folder.path, READY), ''));
     return { kind: 'ready' };
   }
 
@@ -252,10 +231,9 @@ export class AcpAgent implements HostedAgent {
   }
 
   #busyWith(): string | null {
-    if (this.#sending !== null) return this.#sending;
-    return this.#lastPrompt === null || this.#connection.conversation.answers.has(this.#lastPrompt)
-      ? null
-      : this.#lastPrompt;
+    const last = this.#lastPrompt;
+    const isAnswered = last === null || this.#connection.conversation.answers.has(last);
+    return this.#sending ?? (isAnswered ? null : last);
   }
 
   #remember(id: string): void {
@@ -279,7 +257,7 @@ export class AcpAgent implements HostedAgent {
       case 'limit':
         // Recorded when first parsed, because a relative time depends on when it was reported. If that is refused, the
         // next engine parses it again, and may be a little late.
-        tolerate(REFUSALS, undefined, () => writeJsonFile(limitFile, { request, ...end.limit }));
+        tolerate(UNUSABLE, undefined, () => writeJsonFile(limitFile, { request, ...end.limit }));
         return end;
       case 'broken':
         return this.#failed(message, 'exit-nonzero', end.reason);
@@ -341,7 +319,7 @@ export class AcpAgent implements HostedAgent {
         void writer.write(answerId(request), lineOf({ id: request.id, error }));
       } else {
         const rule = this.#ruleFor(request);
-        if (rule !== 'ask') this.#answer(request, selected(byRule(request, rule)));
+        if (rule !== 'ask') this.#answer(request, byRule(request, rule));
       }
     }
     this.#dialogs.update();

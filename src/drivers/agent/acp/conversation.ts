@@ -6,7 +6,7 @@
 
 import type { PromptResponse, SessionUpdate, StopReason } from '@agentclientprotocol/sdk/unstable';
 
-import { isJsonMap, type Json, type JsonMap } from '../../../base/json.ts';
+import { isJsonMap, type Json, type JsonMap, own } from '../../../base/json.ts';
 import type { LimitPattern } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/output.ts';
 import { limitIn } from '../headless/limit.ts';
@@ -47,16 +47,15 @@ export class Conversation {
       case 'answer':
         if (typeof message.id === 'string') this.#onAnswer(message.id, message.result, message.error);
         return;
-      case 'request':
-        this.requests.set(
-          JSON.stringify(message.id),
-          message.method === PERMISSION ? this.#withToolCall(message) : message,
-        );
+      case 'request': {
+        const request = message.method === PERMISSION ? this.#withToolCall(message) : message;
+        this.requests.set(JSON.stringify(message.id), request);
         return;
-      case 'notification':
-        if (message.method === 'session/update' && isJsonMap(message.params['update']))
-          this.#onUpdate(message.params['update']);
-        return;
+      }
+      case 'notification': {
+        const { update } = message.params;
+        if (message.method === 'session/update' && isJsonMap(update)) this.#onUpdate(update);
+      }
     }
   }
 
@@ -85,12 +84,12 @@ export class Conversation {
         return;
       }
       case 'tool_call':
-        this.#isTextOver = true;
-        this.#onToolCall(update);
+      case 'tool_call_update': {
+        const id = update.toolCallId;
+        if (update.sessionUpdate === 'tool_call') this.#isTextOver = true;
+        if (typeof id === 'string') this.#tools.set(id, { ...this.#tools.get(id), ...withoutNulls(update) });
         return;
-      case 'tool_call_update':
-        this.#onToolCall(update);
-        return;
+      }
       case 'usage_update': {
         const { cost } = update;
         if (isJsonMap(cost) && cost['currency'] === 'USD' && typeof cost['amount'] === 'number')
@@ -101,11 +100,6 @@ export class Conversation {
         // Plans, thoughts and modes are not used.
         return;
     }
-  }
-
-  #onToolCall(update: Unchecked<SessionUpdate>): void {
-    const id = update.toolCallId;
-    if (typeof id === 'string') this.#tools.set(id, { ...this.#tools.get(id), ...withoutNulls(update) });
   }
 
   /** A permission request, with everything reported about its tool call so far. */
@@ -152,24 +146,16 @@ export function turnEnd(
   const words = error?.message ?? (usage.tokens === null ? text : '');
   const limit = limitIn(words, limits, now);
   if (limit !== null) return { kind: 'limit', limit };
-  if (error !== null) return broken(`ended its turn with an error: ${error.message}`);
+  if (error !== null) return { kind: 'broken', reason: `ended its turn with an error: ${error.message}` };
   const { stopReason }: Unchecked<PromptResponse> = result;
-  switch (stopReason as StopReason) {
-    case 'end_turn':
-      return { kind: 'finished' };
-    case 'cancelled':
-      return broken('stopped because its turn was cancelled');
-    case 'refusal':
-      return broken(text === '' ? 'refuses to continue' : `refuses to continue: ${text}`);
-    case 'max_tokens':
-      return broken('has used all the tokens of a turn (max_tokens)');
-    case 'max_turn_requests':
-      return broken('has made all the model requests of a turn (max_turn_requests)');
-    default:
-      return broken(`ended its turn for an unknown reason: ${JSON.stringify(stopReason ?? null)}`);
-  }
-}
-
-function broken(reason: string): TurnEnd {
+  if (stopReason === 'end_turn') return { kind: 'finished' };
+  const reasons: Readonly<Record<Exclude<StopReason, 'end_turn'>, string>> = {
+    cancelled: 'stopped because its turn was cancelled',
+    refusal: text === '' ? 'refuses to continue' : `refuses to continue: ${text}`,
+    max_tokens: 'has used all the tokens of a turn (max_tokens)',
+    max_turn_requests: 'has made all the model requests of a turn (max_turn_requests)',
+  };
+  const known = typeof stopReason === 'string' ? own<string>(reasons, stopReason) : undefined;
+  const reason = known ?? `ended its turn for an unknown reason: ${JSON.stringify(stopReason ?? null)}`;
   return { kind: 'broken', reason };
 }

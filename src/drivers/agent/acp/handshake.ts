@@ -29,7 +29,7 @@ export const INITIALIZE: InitializeRequest = {
   clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
 };
 
-/** Chosen by the agent's answer to `INITIALIZE`. An error is a sentence. */
+/** Chosen by the agent's answer to `INITIALIZE`. */
 export function sessionRequest(
   hello: Answered,
   { resumeSession, forks }: SessionChoice,
@@ -57,7 +57,7 @@ export function sessionRequest(
   return err('it cannot continue a session: it offers neither session/resume nor session/load');
 }
 
-/** Id of the session that was opened. An error is a sentence. */
+/** Id of the session that was opened. */
 export function sessionOf(
   answered: Answered,
   { resumeSession, forks }: SessionChoice,

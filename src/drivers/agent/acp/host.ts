@@ -47,7 +47,7 @@ export function acpHost(options: AcpHostOptions): AgentHost {
     const { path } = start.folder;
     const choice = readJsonFile(join(path, CHOICE)) as SessionChoice | null;
     const agent = agentOf(start, present(choice, `an agent without a session choice: ${path}`));
-    agent.adopt();
+    agent.begin(null);
     return agent;
   };
 
@@ -58,7 +58,7 @@ export function acpHost(options: AcpHostOptions): AgentHost {
       const agent = agentOf(request.start, choice);
       const command = prepareStart(request, choice, options);
       if (command.ok) agent.begin(command.value);
-      else agent.refuse(command.error);
+      else agent.process.refuse(command.error);
       return agent;
     },
     find: (start) => findAgent(start, READY, () => known.get(start.marker) ?? adopt(start)),
@@ -69,7 +69,6 @@ export function acpHost(options: AcpHostOptions): AgentHost {
 /** In the folder of a start. */
 const CHOICE = 'acp-wish';
 
-/** An error says why the agent cannot be started. */
 function prepareStart(
   { start, environment, resumeSession, args }: StartRequest,
   choice: SessionChoice,

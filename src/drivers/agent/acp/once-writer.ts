@@ -9,14 +9,14 @@
 //                else is written.
 // once-writer/4  Nothing here waits for the agent to read: what does not fit into the pipe is written when there is room.
 
-import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 
 import { err, ok, type Result } from '../../../base/errors.ts';
 import { parseJson } from '../../../base/json.ts';
-import { ABSENT, crash, EXHAUSTED, isErrno, tolerate } from '../../../sys/errors.ts';
-import { openPrivate } from '../../../sys/files.ts';
+import { ABSENT, crash, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { openPrivate, readFileEnd } from '../../../sys/files.ts';
 import { unlessRefused } from '../../step-folder.ts';
 
 /** In the folder of a start: the pipe, a file that exists once a reader has opened it, and the record. */
@@ -234,6 +234,6 @@ const CLOSED: Written = { kind: 'not-sent', reason: 'it no longer reads' };
 
 /** A torn line is ignored. */
 function recordIn(path: string): readonly (readonly [Stage, string])[] {
-  const lines = tolerate(ABSENT, '', () => readFileSync(path, 'utf8')).split('\n');
+  const lines = tolerate([...ABSENT, ...REFUSED], '', () => readFileEnd(path, Infinity)).split('\n');
   return lines.map((line) => parseJson(line) as readonly [Stage, string] | null).filter((entry) => entry !== null);
 }

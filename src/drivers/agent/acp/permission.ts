@@ -30,23 +30,22 @@ export function isOwnTool({ params }: RpcRequest): boolean {
 /** Whether all that the tool call does is to change files in the folder, as far as it says. */
 export function changesFilesIn(folder: string, { params }: RpcRequest): boolean {
   const { kind, locations } = toolCallIn(params);
-  const paths = (Array.isArray(locations) ? (locations as readonly Json[]) : []).map((place) =>
-    isJsonMap(place) && typeof place['path'] === 'string' ? resolve(folder, place['path']) : null,
-  );
-  return (
-    kind === 'edit' &&
-    paths.length > 0 &&
-    paths.every((path) => path !== null && (path === folder || isWithin(folder, path)))
-  );
+  const places = Array.isArray(locations) ? (locations as readonly Json[]) : [];
+  const isInside = (place: Json): boolean => {
+    const path = isJsonMap(place) && typeof place['path'] === 'string' ? resolve(folder, place['path']) : null;
+    return path !== null && (path === folder || isWithin(folder, path));
+  };
+  return kind === 'edit' && places.length > 0 && places.every(isInside);
 }
 
 export function permissionDialog({ id, params }: RpcRequest): Dialog {
   const { title, kind, rawInput } = toolCallIn(params);
+  const options = optionsIn(params).map(({ name, optionId }) => (name === optionId ? name : `${name} (${optionId})`));
   const lines = [
     shortened(typeof title === 'string' && title !== '' ? title : 'a tool without a title'),
     ...(typeof kind === 'string' ? [`kind: ${kind}`] : []),
     ...(rawInput === undefined ? [] : [`input: ${shortened(JSON.stringify(rawInput))}`]),
-    `options: ${optionsIn(params).map(described).join(', ')}`,
+    `options: ${options.join(', ')}`,
     `request: ${JSON.stringify(id)}`,
   ];
   return { name: 'permission', text: lines.join('\n') };
@@ -56,29 +55,28 @@ function toolCallIn({ toolCall }: Unchecked<RequestPermissionRequest>): Unchecke
   return isJsonMap(toolCall) ? toolCall : {};
 }
 
-/** Null cancels: the tool is not used. */
-export function selected(option: Option | null): RequestPermissionResponse {
-  if (option === null) return CANCELLED;
-  return { outcome: { outcome: 'selected', optionId: option.optionId } };
-}
-
+/** The tool is not used. */
 export const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
-/** Prefers an option for this call to one for all calls. */
-export function byRule({ params }: RpcRequest, rule: 'allow' | 'deny'): Option | null {
+/** Prefers an option for this call to one for all calls, and cancels if there is neither. */
+export function byRule({ params }: RpcRequest, rule: 'allow' | 'deny'): RequestPermissionResponse {
   const options = optionsIn(params);
-  const kinds =
-    rule === 'allow' ? (['allow_once', 'allow_always'] as const) : (['reject_once', 'reject_always'] as const);
-  return kinds.flatMap((kind) => options.find((option) => option.kind === kind) ?? [])[0] ?? null;
+  const word = rule === 'allow' ? 'allow' : 'reject';
+  const offered = ['once', 'always'].flatMap((how) => options.find(({ kind }) => kind === `${word}_${how}`) ?? []);
+  return offered[0] === undefined ? CANCELLED : selected(offered[0]);
+}
+
+function selected({ optionId }: Option): RequestPermissionResponse {
+  return { outcome: { outcome: 'selected', optionId } };
 }
 
 /** An answer that is the id or the name of an option selects it; any other answer counts as yes or no only. */
-export function byVerdict(request: RpcRequest, { approved, answer }: DialogVerdict): Option | null {
+export function byVerdict(request: RpcRequest, { approved, answer }: DialogVerdict): RequestPermissionResponse {
   const words = answer?.trim().toLowerCase();
   const named = optionsIn(request.params).find(({ optionId, name }) =>
     [optionId, name].some((text) => text.trim().toLowerCase() === words),
   );
-  return named ?? byRule(request, approved ? 'allow' : 'deny');
+  return named === undefined ? byRule(request, approved ? 'allow' : 'deny') : selected(named);
 }
 
 /** Of a kind that may be unknown here. */
@@ -93,10 +91,6 @@ function optionsIn({ options }: Unchecked<RequestPermissionRequest>): readonly O
   });
 }
 
-function described({ optionId, name }: Option): string {
-  return name === optionId ? name : `${name} (${optionId})`;
-}
-
 const SHOWN_MAX = 2_000;
 
 function shortened(text: string): string {
@@ -105,7 +99,6 @@ function shortened(text: string): string {
 
 /** A permission request that a person must decide. */
 export interface Question {
-  /** Identifies the request. */
   readonly key: string;
   readonly request: RpcRequest;
   readonly dialog: Dialog;

@@ -14,7 +14,6 @@ import type {
 
 import { isJsonMap, type Json, type JsonMap, parseJson } from '../../../base/json.ts';
 
-/** What we send. */
 export type Outgoing =
   | ({ readonly id: string } & AgentRequest)
   | { readonly method: 'session/cancel'; readonly params: CancelNotification }
@@ -26,7 +25,6 @@ export type AgentRequest =
   | SessionRequest
   | { readonly method: 'session/prompt'; readonly params: PromptRequest };
 
-/** Requests that open a session. */
 export type SessionRequest =
   | { readonly method: 'session/new'; readonly params: NewSessionRequest }
   | { readonly method: 'session/fork'; readonly params: ForkSessionRequest }

@@ -19,7 +19,7 @@ import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import { type Outcome, success } from '../../../ir/effect.ts';
 import type { Failure } from '../../../ir/failure.ts';
 import type { Usage } from '../../../ir/output.ts';
-import { type AgentMessage, answeredText, type PromptMessage, promptText } from '../../../ir/prompt-text.ts';
+import { type AgentMessage, answeredText, askAgain, type PromptMessage } from '../../../ir/prompt-text.ts';
 import { timeLimit, within } from '../../../sys/clock.ts';
 import { ABSENT, tolerate } from '../../../sys/errors.ts';
 import { makeFolder, readJsonFile, writeJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
@@ -72,19 +72,13 @@ const GRACE_MS = 10_000;
 /** How often an agent that stops without a report is asked again. */
 const ASKS_MAX = 3;
 
-interface Beginning {
-  readonly resumeSession: string | null;
-  readonly forks: boolean;
-  readonly args: string | null;
+interface Beginning extends Pick<StartRequest, 'resumeSession' | 'forks' | 'args'> {
   /** Differences from the engine's environment; null: unset. */
   readonly environment: Readonly<Record<string, string | null>>;
 }
 
 /** A prompt that the agent received. */
-interface PromptRecord {
-  readonly id: string;
-  readonly step: string;
-}
+type PromptRecord = Pick<PromptMessage, 'id' | 'step'>;
 
 class HeadlessAgent implements HostedAgent {
   readonly start: AgentStart;
@@ -293,16 +287,15 @@ class HeadlessAgent implements HostedAgent {
   }
 
   #begin(place: TurnPlace, { step, expects }: PromptMessage, prompt: string): Turn {
-    const { environment, args } = this.#beginning();
-    const base = Object.entries({ ...this.#options.environment, ...environment, MEOW_STEP: step });
+    const beginning = this.#beginning();
+    const base = Object.entries({ ...this.#options.environment, ...beginning.environment, MEOW_STEP: step });
     const turn = this.#track(place, true);
     turn.begin({
       prompt,
       model: null,
       effort: null,
-      args,
-      session: this.#wish(),
-      again: true,
+      args: beginning.args,
+      session: this.#wish(beginning),
       workdir: this.start.workdir,
       holes: this.#holes,
       environment: Object.fromEntries(base.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))),
@@ -311,8 +304,7 @@ class HeadlessAgent implements HostedAgent {
     return turn;
   }
 
-  #wish(): SessionWish {
-    const { resumeSession, forks } = this.#beginning();
+  #wish({ resumeSession, forks }: Beginning): SessionWish {
     if (this.#ways.sessionId === 'none') return { kind: 'fresh', id: null };
     const latest = this.#latestSession;
     if (latest !== null) return { kind: 'resume', id: latest };
@@ -331,9 +323,8 @@ class HeadlessAgent implements HostedAgent {
   }
 
   #track(place: TurnPlace, runs: boolean): Turn {
-    const turn = new Turn(place);
+    const turn = new Turn(place, { session: (session) => this.#inSession(session) });
     this.#turns.set(place.folder.prefix, turn);
-    turn.watchSession((session) => this.#inSession(session));
     if (!runs) return turn;
     this.#running = turn;
     void turn.ended.then(({ kind }) => {
@@ -453,15 +444,6 @@ class HeadlessAgent implements HostedAgent {
     const kind = problem.kind === 'lost' || problem.kind === 'signal' ? 'agent-crashed' : problem.kind;
     return { kind: 'failure', failure: { ...problem, kind, usage } };
   }
-}
-
-/** In the same words as the first time, so that it is understood in the same way. */
-function askAgain({ mode, expects }: PromptMessage, missing: readonly string[]): string {
-  const text = [
-    `Your last task is not finished: nothing has been reported for it, and ${missing.join(', ')} must be.`,
-    'Finish what is left of the work, if anything, and report.',
-  ].join(' ');
-  return promptText(text, mode, expects);
 }
 
 function gone(status: number | null): FoundAgent {

@@ -72,6 +72,8 @@ describe('its end', () => {
     ['Nov 12, 4pm (UTC)', Date.UTC(2026, 10, 12, 16)],
     ['3pm (UTC).', utc(15)],
     ['Jul 3, 2027 at 4pm (America/Chicago)', Date.UTC(2027, 6, 3, 21)],
+    ['5pm on Nov 5', at(2026, 10, 5, 17, 0)],
+    ['3pm. Upgrade to Max 20', at(2026, 10, 3, 15, 0)],
     ['Tue 3pm', at(2026, 10, 3, 15, 0)],
     ['Tue 9am', at(2026, 10, 10, 9, 0)],
     ['Mon 3pm', at(2026, 10, 9, 15, 0)],
@@ -85,11 +87,25 @@ describe('its end', () => {
     expect(until('until in 2 hours', 'clock')).toBe(NOW + 7_200_000);
   });
 
+  test.each(['Nov 2 at 5pm', 'Nov 3 at 9am', 'Oct 25 at 4pm (UTC)'])(
+    'has passed a short time ago, and the agent is tried again soon: %s',
+    (told) => {
+      expect(until(`until ${told}`, 'clock')).toBe(NOW + 300_000);
+    },
+  );
+
   test.each([
     ['soon', 'clock'],
-    ['Nov 2 at 5pm', 'clock'],
-    ['Nov 3 at 9am', 'clock'],
     ['25:00', 'clock'],
+    ['25pm (UTC)', 'clock'],
+    ['0pm', 'clock'],
+    ['16:20pm', 'clock'],
+    ['3pm (Mars/Base)', 'clock'],
+    ['Nov 31 at 4pm', 'clock'],
+    ['Feb 29 at 4pm', 'clock'],
+    ['Smarch 5 at 4pm', 'clock'],
+    ['Sep 3 at 4pm (UTC)', 'clock'],
+    ['Nov 5, 2025 at 4pm', 'clock'],
     ['soon', 'duration'],
     ['soon', 'epoch'],
   ] as const)('that is not understood is not known: %s', (told, reset) => {

@@ -42,37 +42,61 @@ function spokenDuration(words: string): number | null {
 
 /**
  * The end of the next such minute after `at`: `4:20am`, `3pm`, `16:20`, optionally with a date or a weekday before it and
- * a time zone after it. The end, since a request at the beginning of that minute may be rejected again. Null if a date
- * has passed.
+ * a time zone after it. The end, since a request at the beginning of that minute may be rejected again. Null if it cannot
+ * be read: a guess could wait for months.
  */
 function nextAt(words: string, at: number): number | null {
   const time = /(?:^|[^\d:])(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b|(?:^|[^\d:])(\d{1,2}):(\d{2})(?!\d)/i.exec(words);
   if (time === null) return null;
   const [, twelve, pastTwelve, half, full, pastFull] = time;
+  if (twelve !== undefined && (Number(twelve) < 1 || Number(twelve) > 12)) return null;
   const hour = twelve === undefined ? Number(full) : (Number(twelve) % 12) + (half?.toLowerCase() === 'p' ? 12 : 0);
   const minute = Number(pastTwelve ?? pastFull ?? 0);
   if (hour > 23 || minute > 59) return null;
   const clock = clockOf(words);
-  const moments = daysIn(words, new Date(shownAt(clock, at))).map((day) =>
-    momentOn(clock, day + (hour * 60 + minute) * MINUTE_MS),
+  if (clock === null) return null;
+  const now = new Date(shownAt(clock, at));
+  const end = (day: number): number => momentOn(clock, day + (hour * 60 + minute) * MINUTE_MS) + MINUTE_MS;
+  const dated = DATE.exec(words);
+  if (dated !== null) return dateReset(datesOf(dated, now).map(end), at);
+  if (UNKNOWN_DATE.test(words.slice(0, time.index))) return null;
+  return (
+    daysFrom(words, now)
+      .map(end)
+      .find((moment) => moment > at) ?? null
   );
-  return moments.map((moment) => moment + MINUTE_MS).find((end) => end > at && end - at < AHEAD_MAX_MS) ?? null;
 }
 
 const DAY_MS = 86_400_000;
-/** A date without a year that is further ahead has just passed. */
-const AHEAD_MAX_MS = 330 * DAY_MS;
+/** Until the next attempt, if the named date has just passed. */
+const SOON_MS = 5 * MINUTE_MS;
+const JUST_PASSED_MS = 14 * DAY_MS;
 
-/** The possible days, earliest first, at midnight: `Sep 29th, 2026`, `Mon`, or today and tomorrow. `now`: local time. */
-function daysIn(words: string, now: Date): readonly number[] {
-  const today = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate());
-  const [, name = '', day, year] =
-    /\b([A-Z][a-z]{2})[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(\d{4}))?\b/.exec(words) ?? [];
+/** Without a year, the nearest date is meant. One that has just passed has reset already; an older one is unreadable. */
+function dateReset(moments: readonly number[], at: number): number | null {
+  const [nearest] = moments.toSorted((a, b) => Math.abs(a - at) - Math.abs(b - at));
+  if (nearest === undefined || nearest <= at - JUST_PASSED_MS) return null;
+  return nearest > at ? nearest : at + SOON_MS;
+}
+
+/** `Sep 29th, 2026` */
+const DATE =
+  /\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?/;
+/** `Smarch 5`, before a time. */
+const UNKNOWN_DATE = /\b[A-Z][a-z]+\.?\s+\d/;
+
+/** At midnight. Empty if there is no such date. `now`: local time. */
+function datesOf([, name = '', day, year]: RegExpExecArray, now: Date): readonly number[] {
   const month = MONTHS.indexOf(name);
-  if (month !== -1) {
-    const years = year === undefined ? [now.getUTCFullYear(), now.getUTCFullYear() + 1] : [Number(year)];
-    return years.map((each) => Date.UTC(each, month, Number(day)));
-  }
+  const thisYear = now.getUTCFullYear();
+  const years = year === undefined ? [thisYear - 1, thisYear, thisYear + 1] : [Number(year)];
+  const dates = years.map((each) => new Date(Date.UTC(each, month, Number(day))));
+  return dates.filter((date) => date.getUTCMonth() === month && date.getUTCDate() === Number(day)).map(Number);
+}
+
+/** The possible days, earliest first, at midnight: `Mon`, or today and tomorrow. `now`: local time. */
+function daysFrom(words: string, now: Date): readonly number[] {
+  const today = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate());
   const weekday = WEEKDAYS.indexOf(/\b(Sun|Mon|Tue|Wed|Thu|Fri|Sat)/.exec(words)?.[1] ?? '');
   if (weekday === -1) return [today, today + DAY_MS];
   const next = today + ((weekday - now.getUTCDay() + 7) % 7) * DAY_MS;
@@ -82,21 +106,18 @@ function daysIn(words: string, now: Date): readonly number[] {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
-/** The named time zone, `UTC` or `(Europe/Berlin)`; ours if none or an unknown one is named. */
-function clockOf(words: string): Intl.DateTimeFormat {
+/** The named time zone, `UTC` or `(Europe/Berlin)`; ours if none is named. Null if it is unknown. */
+function clockOf(words: string): Intl.DateTimeFormat | null {
   const zone = /\b(UTC|GMT)\b|\(([\w+/-]+)\)/.exec(words);
+  const numeric = 'numeric';
+  const parts = { year: numeric, month: numeric, day: numeric, hour: numeric, minute: numeric } as const;
+  const shown = { ...parts, hourCycle: 'h23' } as const;
   try {
-    return clockIn(zone?.[1] ?? zone?.[2]);
+    return new Intl.DateTimeFormat('en-US', { ...shown, timeZone: zone?.[1] ?? zone?.[2] });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return clockIn(undefined);
+    return null;
   }
-}
-
-function clockIn(timeZone: string | undefined): Intl.DateTimeFormat {
-  const numeric = 'numeric';
-  const shown = { year: numeric, month: numeric, day: numeric, hour: numeric, minute: numeric } as const;
-  return new Intl.DateTimeFormat('en-US', { ...shown, hourCycle: 'h23', timeZone });
 }
 
 /** The local time at a moment, as if it were UTC. */

@@ -11,16 +11,12 @@ import type { Failure, FailureKind } from '../../../ir/failure.ts';
 import type { Capture } from '../../../ir/output.ts';
 import type { FilledText } from '../../../ir/text.ts';
 import { capture, captureValue, endedWith, failed } from '../../outputs.ts';
-import type { StepFolder } from '../../step-folder.ts';
 import type { AgentLimit } from '../host.ts';
 import { limitIn } from './limit.ts';
-import type { OverTurn, TurnEnd } from './turn.ts';
+import type { OverTurn, TurnEnd, TurnPlace } from './turn.ts';
 
-export interface TurnContext {
+export interface TurnContext extends Pick<TurnPlace, 'folder' | 'adapter' | 'idleMs'> {
   readonly files: RunFiles;
-  readonly folder: StepFolder;
-  readonly adapter: Adapter;
-  readonly idleMs: number | null;
 }
 
 /** Outputs of a success: `result`, `session_id`, `denied`, and `structured` if there is such an answer. */

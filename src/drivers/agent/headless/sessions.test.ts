@@ -23,8 +23,7 @@ const FREE = { usd: 0, tokens: 0 };
 
 function plan(wish: SessionWish, ways: Partial<HeadlessProfile> = {}, folder = `turn-${++turns}`): SessionPlan {
   const prefix = join(run, `${folder}.`);
-  const request = { folder: { prefix, inRun: `${folder}.` }, wish, again: true };
-  const planned = planSession(request, ADAPTER, { ...WAYS, ...ways }, sessions);
+  const planned = planSession({ prefix, inRun: `${folder}.` }, wish, ADAPTER, { ...WAYS, ...ways }, sessions);
   if (!planned.ok) throw new Error(planned.error);
   tryPlan(planned.value, sessions);
   writeFileSync(`${prefix}status`, `1 - boot\n${JSON.stringify(planned.value)}\n`);
@@ -98,7 +97,8 @@ describe('a session that is forked', () => {
 test('what an adapter has no command for is refused', () => {
   const refused = (wish: SessionWish): unknown =>
     planSession(
-      { folder: { prefix: join(run, 'turn.'), inRun: 'turn.' }, wish, again: false },
+      { prefix: join(run, 'turn.'), inRun: 'turn.' },
+      wish,
       ADAPTER,
       { ...WAYS, resume: null, fork: null },
       sessions,

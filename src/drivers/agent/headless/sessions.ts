@@ -15,7 +15,7 @@ import type { Usage } from '../../../ir/output.ts';
 import type { Text } from '../../../ir/text.ts';
 import { ABSENT, tolerate } from '../../../sys/errors.ts';
 import { appendLine, makeFolder, readJsonFile, readLines } from '../../../sys/files.ts';
-import { fileName, hasBegun, readStatus, stepFile, type StepFolder } from '../../step-folder.ts';
+import { fileName, readStatus, stepFile, type StepFolder } from '../../step-folder.ts';
 import { plus, type RawUsage } from '../readers/reader.ts';
 import type { HoleValues } from '../render-adapter.ts';
 
@@ -37,24 +37,17 @@ export interface SessionPlan {
   readonly before: Usage | null;
 }
 
-export interface PlanRequest {
-  readonly folder: StepFolder;
-  readonly wish: SessionWish;
-  /** True: an existing plan belongs to this turn and is used. False: it may be left from a turn that never began. */
-  readonly again: boolean;
-}
-
-/** Has no side effects. The error is a sentence. */
+/** The plan of an earlier engine, if there is one. Has no side effects. The error is a sentence. */
 export function planSession(
-  request: PlanRequest,
+  folder: StepFolder,
+  requested: SessionWish,
   adapter: Adapter,
   ways: HeadlessProfile,
   sessions: SessionRegistry,
 ): Result<SessionPlan, string> {
-  const { folder, again } = request;
-  const kept = again || hasBegun(folder) ? readPlan(folder) : null;
+  const kept = readPlan(folder);
   if (kept !== null) return ok(kept);
-  const wish = startable(request.wish, sessions);
+  const wish = startable(requested, sessions);
   if (wish.kind === 'fork' && ways.fork === null && ways.replays === true) {
     const session = chosen(wish.newId, ways, sessions);
     return ok({ kind: 'fresh', from: null, session, replays: wish.id, before: NOTHING });

@@ -4,10 +4,8 @@
 // Each session has a file with one line for each answered turn: the prompt and the answer. A turn that is found again
 // is written again and counts once.
 
-import { readFileSync } from 'node:fs';
-
-import { ABSENT, tolerate } from '../../../sys/errors.ts';
-import { appendLine, readLines } from '../../../sys/files.ts';
+import { ABSENT, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { appendLine, readFileEnd, readLines } from '../../../sys/files.ts';
 import { stepFile, type StepFolder } from '../../step-folder.ts';
 import { PROMPT } from './turn-launcher.ts';
 
@@ -21,12 +19,16 @@ export interface Exchange {
 /** `answer` null: the whole output of the program. */
 export function keepExchange(path: string, folder: StepFolder, answer: string | null): void {
   // The run's folder may have been deleted meanwhile.
-  tolerate(ABSENT, undefined, () => {
-    const told = readFileSync(stepFile(folder, PROMPT), 'utf8');
-    const answered = answer ?? readFileSync(stepFile(folder, 'stdout'), 'utf8');
+  tolerate([...ABSENT, ...REFUSED], undefined, () => {
+    const told = readWhole(stepFile(folder, PROMPT));
+    const answered = answer ?? readWhole(stepFile(folder, 'stdout'));
     const exchange: Exchange = { turn: folder.inRun, told, answered };
     appendLine(path, exchange);
   });
+}
+
+function readWhole(path: string): string {
+  return readFileEnd(path, Infinity);
 }
 
 export function readTranscript(path: string): readonly Exchange[] {

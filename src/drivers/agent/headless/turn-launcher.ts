@@ -1,42 +1,30 @@
 // Starts the programs of turns: directly as long as they are few. When turns follow each other fast, their starts would
 // take most of the engine's only thread, and the spawner starts them and records how they end (drivers/spawner.ts).
 
-import { dirname } from 'node:path';
-
 import { err, ok, present, type Result } from '../../../base/errors.ts';
 import type { Adapter } from '../../../ir/adapter.ts';
 import { shellWord } from '../../../ir/quote.ts';
-import { isErrno } from '../../../sys/errors.ts';
-import { makeFolder, writePrivate } from '../../../sys/files.ts';
+import { isErrno, UNUSABLE } from '../../../sys/errors.ts';
 import { type ProcessRequest, startProcess } from '../../../sys/process.ts';
 import type { EnvVariables } from '../../environment.ts';
 import { findProgram } from '../../recording-shell.ts';
 import type { SpawnEvents, SpawnRequest, Spawner } from '../../spawner.ts';
-import { REFUSALS, type StepFolder } from '../../step-folder.ts';
+import { prepareStepFolder, type StepFolder, writeStepFile } from '../../step-folder.ts';
 import { agentShellText, fillCommand, type HoleValues } from '../render-adapter.ts';
 import { commandFor, sessionHoles, type SessionPlan } from './sessions.ts';
 
 /** The file of a turn that contains its prompt. */
 export const PROMPT = 'prompt';
 
-export interface ProgramRequest extends Omit<ProcessRequest, 'path' | 'args'> {
-  readonly bare: BareCommand;
+export interface ProgramRequest
+  extends Omit<ProcessRequest, 'path' | 'args'>,
+    Pick<SpawnRequest, 'stdin' | 'commands'> {
   /** A shell that runs the command and records its plan and its end. */
   shelled(): Pick<ProcessRequest, 'path' | 'args'>;
   /** Written before it begins. */
   readonly prompt: string;
   /** One line, written when it begins. */
   readonly plan: string;
-}
-
-export interface BareCommand {
-  /** Absolute path; null: nothing to read. */
-  readonly stdin: string | null;
-  /** The path of a shell, and a script for it. */
-  readonly shell: string;
-  readonly text: string;
-  /** If the script is nothing but words: the program, and the words. If it cannot be executed, the shell says why. */
-  readonly direct: { readonly program: string; readonly words: readonly string[] } | null;
 }
 
 export class TurnLauncher {
@@ -49,54 +37,36 @@ export class TurnLauncher {
   }
 
   start(request: ProgramRequest, events: SpawnEvents): void {
-    if (this.#areMany()) this.#spawner.launch();
-    if (this.#takes(request)) this.#spawner.start(spawnRequest(request), events);
-    else startProgram(request, events);
-  }
-
-  /** Prepares it, and returns a function that lets it begin; null if it must be started as a whole. */
-  prepare(request: ProgramRequest, events: SpawnEvents): (() => void) | null {
-    return this.#takes(request) ? this.#spawner.prepare(spawnRequest(request), events) : null;
-  }
-
-  /** A request goes through a pipe, in fields that end with NUL: a long prompt would take its time. */
-  #takes({ prompt }: ProgramRequest): boolean {
-    return this.#spawner.ready && prompt.length <= PROMPT_MAX && !prompt.includes('\0');
-  }
-
-  #areMany(): boolean {
     const now = performance.now();
     this.#times.push(now);
-    if (this.#times.length < MANY) return false;
-    return now - (this.#times.shift() ?? now) < WITHIN_MS;
+    const areMany = this.#times.length >= MANY && now - (this.#times.shift() ?? now) < WITHIN_MS;
+    if (areMany) this.#spawner.launch();
+    const { cwd, prefix, environment, stdin, commands, prompt, plan } = request;
+    // A request goes through a pipe, in fields that end with NUL: a long prompt would take its time.
+    const fits = prompt.length <= PROMPT_MAX && !prompt.includes('\0');
+    if (!this.#spawner.ready || !fits) return startProgram(request, events);
+    if (!unlessRefusedTo(events, () => prepareStepFolder(request))) return;
+    const files = { [PROMPT]: prompt };
+    this.#spawner.start({ cwd, prefix, environment, files, stdin, record: plan, commands }, events);
   }
 }
 
 /** Without the spawner. Events as of `startProcess`. */
 export function startProgram(request: ProgramRequest, events: SpawnEvents): void {
-  const path = `${request.prefix}${PROMPT}`;
-  try {
-    makeFolder(dirname(path));
-    writePrivate(path, request.prompt);
-  } catch (error) {
-    if (!isErrno(error, ...REFUSALS)) throw error;
-    setImmediate(() => events.refused(error));
-    return;
-  }
-  startProcess({ ...request, ...request.shelled() }, events);
+  const isWritten = unlessRefusedTo(events, () => writeStepFile(request, PROMPT, request.prompt));
+  if (isWritten) startProcess({ ...request, ...request.shelled() }, events);
 }
 
-function spawnRequest({ cwd, prefix, environment, bare, prompt, plan }: ProgramRequest): SpawnRequest {
-  const { stdin, shell, text, direct } = bare;
-  return {
-    cwd,
-    prefix,
-    environment,
-    files: { [PROMPT]: prompt },
-    stdin: stdin ?? '/dev/null',
-    record: plan,
-    commands: [...(direct === null ? [] : [[direct.program, ...direct.words] as const]), [shell, 'sh', '-c', text]],
-  };
+/** Whether the system has done it; otherwise the process is refused. */
+function unlessRefusedTo(events: SpawnEvents, act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch (error) {
+    if (!isErrno(error, ...UNUSABLE)) throw error;
+    setImmediate(() => events.refused(error));
+    return false;
+  }
 }
 
 /** Launching the spawner takes some milliseconds, and some memory. */
@@ -125,7 +95,7 @@ export function turnCommand(
   adapter: Adapter,
   plan: SessionPlan,
   { prompt, model, effort, args, holes, environment }: TurnWords,
-): Result<Pick<ProgramRequest, 'bare' | 'shelled' | 'prompt' | 'plan'>, string> {
+): Result<Pick<ProgramRequest, 'stdin' | 'commands' | 'shelled' | 'prompt' | 'plan'>, string> {
   const { name } = adapter;
   const ways = present(adapter.headless, `the adapter ${name} has no turns`);
   const searchPath = environment['PATH'] ?? '';
@@ -149,14 +119,15 @@ export function turnCommand(
   if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
   // In a subshell, which the last command replaces: the text cannot affect the recording shell. The text may end with a
   // comment; and `command` keeps a parse error from ending that shell.
-  const stdin = ways.prompt === 'stdin' ? `${prefix}${PROMPT}` : null;
+  const stdin = ways.prompt === 'stdin' ? `${prefix}${PROMPT}` : '/dev/null';
   const text = command.value.trim();
-  const redirected = stdin === null ? text : `exec <${shellWord(stdin)};${text}`;
+  const redirected = ways.prompt === 'stdin' ? `exec <${shellWord(stdin)};${text}` : text;
   const line = JSON.stringify(plan);
   return ok({
     prompt,
     plan: line,
-    bare: { stdin, shell, text, direct: directly(text, searchPath) },
+    stdin,
+    commands: [...directly(text, searchPath), [shell, 'sh', '-c', text]],
     shelled: () => ({
       path: shell,
       args: ['-c', agentShellText(['command', 'eval', `(${redirected}\n)`], prefix, { plan: line }), 'sh'],
@@ -164,13 +135,13 @@ export function turnCommand(
   });
 }
 
-/** Plain words for any shell, and the program named by the first; null otherwise. */
-function directly(text: string, searchPath: string): BareCommand['direct'] {
-  if (!WORDS.test(text)) return null;
+/** The command without a shell, if it is nothing but words. If it cannot be executed, the shell says why. */
+function directly(text: string, searchPath: string): SpawnRequest['commands'] {
+  if (!WORDS.test(text)) return [];
   const words = text.split(/ +/);
   const [name = ''] = words;
   const program = name.startsWith('/') ? name : programOn(searchPath, name);
-  return program === null || name.includes('=') ? null : { program, words };
+  return program === null || name.includes('=') ? [] : [[program, ...words]];
 }
 
 const WORDS = /^[\w@%+=:,./-]+(?: +[\w@%+=:,./-]+)*$/;

@@ -10,7 +10,7 @@
 // It has the files of step-folder.ts, and also `prompt` and, if it was stopped or lost, `turn-end.json`. Its `status` contains
 // the plan of its session (sessions.ts).
 
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -18,13 +18,14 @@ import { err, ok, present, type Result } from '../../../base/errors.ts';
 import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/output.ts';
 import { within } from '../../../sys/clock.ts';
-import { ABSENT, crash, REFUSED, tolerate } from '../../../sys/errors.ts';
-import { makeFolder, readFileEnd, readJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
+import { crash, tolerate } from '../../../sys/errors.ts';
+import { makeFolder, readJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { pauseBeforeStart } from '../../../sys/process.ts';
+import { fileEnd } from '../../outputs.ts';
 import { deferred } from '../../pending-effect.ts';
 import { NOT_BEGUN } from '../../recording-shell.ts';
-import { turnLeader, whenGone } from '../../session-leader.ts';
+import { hasBegunProcess, turnLeader, whenGone } from '../../session-leader.ts';
 import type { SpawnEvents } from '../../spawner.ts';
 import {
   readExit,
@@ -70,12 +71,18 @@ export interface TurnPlace {
 
 export interface TurnStart extends TurnWords {
   readonly session: SessionWish;
-  /** An earlier engine may have requested it, and planned its session. */
-  readonly again: boolean;
   /** Absolute. */
   readonly workdir: string;
   /** Uses the adapter's hooks, which make an agent continue until it reports; not for turns whose answer ends the work. */
   readonly hooked: boolean;
+}
+
+/** Called while the turn runs. */
+export interface TurnWatcher {
+  /** Its session is known, or has changed. */
+  session?(session: string): void;
+  /** There are more texts for the user; gets all of them. */
+  printed?(printed: readonly string[]): void;
 }
 
 export type TurnEnd =
@@ -116,60 +123,35 @@ export class Turn {
   readonly begun = this.#begun.promise;
   readonly ended = this.#end.promise;
   readonly #place: TurnPlace;
+  readonly #watcher: TurnWatcher;
   readonly #ways: HeadlessProfile;
   #reader: Reader | null = null;
   #output: Output | null = null;
   #idle: IdleWatch | null = null;
   #leader: number | null = null;
-  #ready: Result<ProgramRequest, string> | null = null;
-  /** Lets the prepared program begin. */
-  #goAhead: (() => void) | null = null;
-  #mayBegin = false;
   #plan: SessionPlan | null = null;
   #session: string | null = null;
-  /** The session that its output named. */
-  #seen: string | null = null;
-  readonly #sessionWatchers: ((session: string) => void)[] = [];
-  #onPrinted: ((printed: readonly string[]) => void) | null = null;
-  #printed: readonly string[] = [];
+  #printedCount = 0;
   /** Stop requested before it began. */
   #stopOnBegun: 'stopped' | 'idle' | null = null;
   /** It is ending, by itself or because we stop it. */
   #ending = false;
   readonly #hurry = new AbortController();
 
-  constructor(place: TurnPlace) {
+  constructor(place: TurnPlace, watcher: TurnWatcher = {}) {
     this.#place = place;
+    this.#watcher = watcher;
     this.#ways = present(place.adapter.headless, `the adapter ${place.adapter.name} has no turns`);
-  }
-
-  /** Calls now if the session is known, and whenever it changes. */
-  watchSession(onSession: (session: string) => void): void {
-    this.#sessionWatchers.push(onSession);
-    if (this.#session !== null) onSession(this.#session);
-  }
-
-  /** Calls whenever there are more texts for the user, with all of them. */
-  watchPrinted(onPrinted: (printed: readonly string[]) => void): void {
-    this.#onPrinted = onPrinted;
-    if (this.#printed.length > 0) onPrinted(this.#printed);
-  }
-
-  /** For a turn in state `never`: does everything that is possible before it may begin. */
-  prepare(start: TurnStart): void {
-    this.#ready = this.#makeReady(start);
-    if (!this.#ready.ok) return;
-    const request = this.#ready.value;
-    this.#goAhead = this.#place.launcher?.prepare(request, this.#events(request)) ?? null;
-  }
-
-  beginPrepared(): void {
-    this.#go(present(this.#ready, 'a turn that was not prepared'));
   }
 
   /** For a turn in state `never`. */
   begin(start: TurnStart): void {
-    this.#go(this.#makeReady(start));
+    const { launcher } = this.#place;
+    const ready = unlessRefused(() => this.#makeReady(start));
+    if (!ready.ok) return this.#refuse(ready.error);
+    const events = this.#events(ready.value);
+    if (launcher === undefined) startProgram(ready.value, events);
+    else launcher.start(ready.value, events);
   }
 
   /** For a turn in any other state. */
@@ -209,37 +191,18 @@ export class Turn {
 
   #makeReady(start: TurnStart): Result<ProgramRequest, string> {
     const { folder, adapter, sessions, background, marker } = this.#place;
-    return unlessRefused(() => {
-      const request = { folder, wish: start.session, again: start.again };
-      const planned = planSession(request, adapter, this.#ways, sessions);
-      if (!planned.ok) return planned;
-      const plan = planned.value;
-      this.#plan = plan;
-      const replays = plan.replays ?? null;
-      const exchanges = replays === null ? [] : readTranscript(sessions.transcript(replays));
-      const prompt = replayed(exchanges, start.prompt);
-      const command = turnCommand(folder, adapter, plan, { ...start, prompt });
-      if (!command.ok) return command;
-      const hooks = adapter.hooks !== null && start.hooked ? join(start.holes.folder ?? '', 'hooks') : '';
-      if (hooks !== '' && !existsSync(hooks)) makeFolder(hooks);
-      const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
-      const { prefix } = folder;
-      return ok({ ...command.value, cwd: start.workdir, prefix, environment, background });
-    });
-  }
-
-  #go(ready: Result<ProgramRequest, string>): void {
-    const { sessions, launcher } = this.#place;
-    const tried = unlessRefused(() => {
-      if (ready.ok) tryPlan(present(this.#plan, 'a turn without a plan'), sessions);
-      return ready;
-    });
-    if (!tried.ok) return this.#refuse(tried.error);
-    const request = tried.value;
-    this.#mayBegin = true;
-    if (this.#goAhead !== null) this.#goAhead();
-    else if (launcher === undefined) startProgram(request, this.#events(request));
-    else launcher.start(request, this.#events(request));
+    const planned = planSession(folder, start.session, adapter, this.#ways, sessions);
+    if (!planned.ok) return planned;
+    const plan = planned.value;
+    this.#plan = plan;
+    const exchanges = plan.replays === undefined ? [] : readTranscript(sessions.transcript(plan.replays));
+    const command = turnCommand(folder, adapter, plan, { ...start, prompt: replayed(exchanges, start.prompt) });
+    if (!command.ok) return command;
+    const hooks = adapter.hooks !== null && start.hooked ? join(start.holes.folder ?? '', 'hooks') : '';
+    if (hooks !== '' && !existsSync(hooks)) makeFolder(hooks);
+    tryPlan(plan, sessions);
+    const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
+    return ok({ ...command.value, cwd: start.workdir, prefix: folder.prefix, environment, background });
   }
 
   #events(request: ProgramRequest): SpawnEvents {
@@ -253,22 +216,16 @@ export class Turn {
         this.#begun.resolve(ok(null));
         if (this.#stopOnBegun !== null) this.stop(this.#stopOnBegun, this.#hurry.signal.aborted ? 0 : undefined);
       },
-      // If it was only prepared, the request starts it again, and reports the reason.
       refused: (error) => {
-        if (!this.#mayBegin) {
-          this.#goAhead = null;
-          return;
-        }
         refusals += 1;
         const pauseMs = this.#stopOnBegun === null ? pauseBeforeStart(error, refusals) : null;
-        if (pauseMs === null) this.#unbegun(error.code === 'E2BIG' ? TOO_LONG : error.message);
+        if (pauseMs === null) this.#refuse(error.code === 'E2BIG' ? TOO_LONG : error.message);
         else setTimeout(() => startProgram(request, events), pauseMs);
       },
       ended: (status) => this.#leaderEnded(ownPid, status),
       // If it has not begun, start it directly: of two processes for one turn, one begins (shell/1).
       abandoned: () => {
-        if (!this.#mayBegin) this.#goAhead = null;
-        else if (ownPid === 0) startProgram(request, events);
+        if (ownPid === 0) startProgram(request, events);
         else this.#await();
       },
     };
@@ -305,12 +262,11 @@ export class Turn {
   }
 
   #see({ session, printed }: Reader): void {
-    if (printed.length > this.#printed.length) {
-      this.#printed = printed;
-      this.#onPrinted?.(printed);
+    if (printed.length > this.#printedCount) {
+      this.#printedCount = printed.length;
+      this.#watcher.printed?.(printed);
     }
-    if (session === null || session === this.#seen) return;
-    this.#seen = session;
+    if (session === null) return;
     this.#place.sessions.saw(session);
     this.#tellSession(session);
   }
@@ -318,7 +274,7 @@ export class Turn {
   #tellSession(session: string): void {
     if (session === this.#session) return;
     this.#session = session;
-    for (const onSession of this.#sessionWatchers) onSession(session);
+    this.#watcher.session?.(session);
   }
 
   /** Of two processes for one turn only one begins (shell/1), and it may not be ours. */
@@ -326,8 +282,8 @@ export class Turn {
     const { folder, marker } = this.#place;
     const record = status === NOT_BEGUN ? readProcess(folder) : null;
     if (record === null || (record.kind === 'written' && record.pid === pid)) this.#over(status);
-    else if (record.kind === 'written' || turnLeader(record, marker) !== null) this.#await();
-    else this.#unbegun(`${stepFile(folder, 'status')} could not be written`);
+    else if (hasBegunProcess(folder, marker)) this.#await();
+    else this.#refuse(`${stepFile(folder, 'status')} could not be written`);
   }
 
   /** For a process that is not our child: its record shows its exit. Returns whether it is alive. */
@@ -353,7 +309,7 @@ export class Turn {
     this.#ending = true;
     const end = async (): Promise<void> => {
       const { folder, graceMs } = this.#place;
-      let known = status === null ? readEnd(folder) : ownEnd(folder);
+      let known = readEnd(folder);
       // The spawner may be about to record its exit (drivers/spawner.ts).
       if (known === null && status === null) {
         await sleep(RECORD_MS);
@@ -387,7 +343,7 @@ export class Turn {
     const reader = present(this.#reader, 'a turn that was not followed');
     this.#see(reader);
     const at = readExitTime(folder);
-    const stderr = lastBytes(stepFile(folder, 'stderr'));
+    const stderr = fileEnd(stepFile(folder, 'stderr'), STDERR_BYTES);
     const reading = reader.end({ status: ending.how === 'ended' ? ending.status : null, stderr, at });
     const { usage: reported } = reading;
     // A program that names no session has used the one that was chosen for it.
@@ -398,34 +354,30 @@ export class Turn {
     }
     if (reported?.scope === 'session' && this.#session !== null) sessions.told(this.#session, reported);
     const usage = this.#plan === null ? UNKNOWN : spentIn(reported, this.#plan);
-    const session = this.#session;
+    const { text, printed } = reader;
     this.#end.resolve({
       kind: 'over',
       ...ending,
       reading,
-      session,
+      session: this.#session,
       usage,
       at,
       stderr,
-      text: reader.text,
-      printed: reader.printed,
+      text,
+      printed,
       left,
     });
   }
 
+  /** It never began. */
   #refuse(reason: string): void {
-    this.#ending = true;
-    this.#begun.resolve(err(reason));
-    this.#gone.resolve();
-    this.#end.resolve({ kind: 'refused', reason });
-  }
-
-  #unbegun(reason: string): void {
     this.#ending = true;
     this.#idle?.close();
     const end = async (): Promise<void> => {
       await this.#output?.end();
-      this.#refuse(reason);
+      this.#begun.resolve(err(reason));
+      this.#gone.resolve();
+      this.#end.resolve({ kind: 'refused', reason });
     };
     end().catch(crash);
   }
@@ -434,14 +386,6 @@ export class Turn {
 const RECORD_MS = 250;
 const TOO_LONG = 'its command and environment are too long for this system';
 const STDERR_BYTES = 64 * 1024;
-
-/** The end of a file; empty if it is absent. */
-function lastBytes(path: string): string {
-  // Most are empty.
-  return tolerate([...ABSENT, ...REFUSED], '', () =>
-    statSync(path).size === 0 ? '' : readFileEnd(path, STDERR_BYTES).trim(),
-  );
-}
 
 // `turn-end.json` of a turn: how the turn ended, if its exit status does not say. It is written before the engine sends
 // a signal, so that a later engine knows why the turn is gone.
@@ -461,12 +405,6 @@ function writeEnd(folder: StepFolder, how: EndReason): void {
 /** Null if nothing was written. The turn may still be ending. */
 function writtenEnd(folder: StepFolder): EndReason | null {
   return (readJsonFile(stepFile(folder, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
-}
-
-/** For a turn that this engine began and did not end. Null if no end is recorded. */
-function ownEnd(folder: StepFolder): TurnEnding | null {
-  const status = readExit(folder);
-  return status === null ? null : { how: 'ended', status };
 }
 
 /** For a turn whose processes are gone. Null if nobody saw it end. */

@@ -6,11 +6,11 @@
 // 2.1.325 on those of the session, including the session that it was resumed or forked from. The versions in between
 // are unknown.
 
-import { answer, epochMs, error, EventReader, plus, SILENT, UNNAMED_ERROR } from './reader.ts';
+import { answer, epochMs, error, essentialFields, EventReader, plus, SILENT, UNNAMED_ERROR } from './reader.ts';
 import type { Fields, ProgramExit, RawUsage, Verdict } from './reader.ts';
 
 export class ClaudeReader extends EventReader {
-  readonly essential = ['"type":"result"', '"type":"assistant"'];
+  readonly essential = essentialFields('"type":"result"', '"type":"assistant"');
   #version: string | null = null;
   #messageId: string | null = null;
   /** Background commands that it waits for. */
@@ -20,7 +20,7 @@ export class ClaudeReader extends EventReader {
 
   protected onEvent(event: Fields): void {
     this.session = event.id('session_id') ?? this.session;
-    switch (event.text('type')) {
+    switch (event.text('type') ?? '') {
       case 'system':
         if (event.text('subtype') === 'init') this.#version = event.id('claude_code_version');
         if (event.text('subtype') === 'background_tasks_changed') this.#background = event.mapsAt('tasks').length;
@@ -41,9 +41,6 @@ export class ClaudeReader extends EventReader {
         this.calls.clear();
         this.denied = Math.max(this.denied, event.mapsAt('permission_denials').length);
         this.#result = event;
-        return;
-      default:
-        return;
     }
   }
 

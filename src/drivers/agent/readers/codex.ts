@@ -1,17 +1,17 @@
 // Codex, `exec --json`. Items of type `error` and events `error` are warnings; only `turn.failed` is final. It reports
 // tokens of the whole thread and no price.
 
-import { error, EventReader, type Fields, type ProgramExit, SILENT, UNNAMED_ERROR } from './reader.ts';
+import { error, essentialFields, EventReader, type Fields, type ProgramExit, SILENT, UNNAMED_ERROR } from './reader.ts';
 import type { RawUsage, Verdict } from './reader.ts';
 
 export class CodexReader extends EventReader {
-  readonly essential = ['"type":"agent_message"', '"type":"turn.'];
+  readonly essential = essentialFields('"type":"agent_message"', '"type":"turn.');
   protected usage: RawUsage | null = null;
   #end: { readonly error: string | null } | null = null;
 
   protected onEvent(event: Fields): void {
     const item = event.map('item');
-    switch (event.text('type')) {
+    switch (event.text('type') ?? '') {
       case 'thread.started':
         this.session = event.id('thread_id');
         return;
@@ -37,9 +37,6 @@ export class CodexReader extends EventReader {
       case 'turn.failed':
         this.calls.clear();
         this.#end = { error: event.map('error').text('message') ?? UNNAMED_ERROR };
-        return;
-      default:
-        return;
     }
   }
 

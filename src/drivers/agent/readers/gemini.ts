@@ -2,14 +2,23 @@
 // which the system keeps eight bits. It reports tokens and no price; whether a resumed session includes earlier tokens
 // is unknown.
 
-import { error, EventReader, Fields, type ProgramExit, type RawUsage, SILENT, type Verdict } from './reader.ts';
+import {
+  error,
+  essentialFields,
+  EventReader,
+  Fields,
+  type ProgramExit,
+  type RawUsage,
+  SILENT,
+  type Verdict,
+} from './reader.ts';
 
 export class GeminiReader extends EventReader {
-  readonly essential = ['"type":"result"', '"role":"assistant"'];
+  readonly essential = essentialFields('"type":"result"', '"role":"assistant"');
   #result: Fields | null = null;
 
   protected onEvent(event: Fields): void {
-    switch (event.text('type')) {
+    switch (event.text('type') ?? '') {
       case 'init':
         this.session = event.id('session_id');
         return;
@@ -27,9 +36,6 @@ export class GeminiReader extends EventReader {
       case 'result':
         this.calls.clear();
         this.#result = event;
-        return;
-      default:
-        return;
     }
   }
 
@@ -41,17 +47,13 @@ export class GeminiReader extends EventReader {
   protected verdict({ status, stderr }: ProgramExit): Verdict {
     if (this.#result?.text('status') === 'success' && status === 0) return this.message.verdict();
     const details = errorIn(stderr) ?? this.#result?.map('error');
-    const code = details?.amount('code') ?? apiStatusOf(status);
+    const code = details?.amount('code') ?? API_STATUSES.find((each) => each % 256 === status) ?? null;
     const message = details?.text('message') ?? (code === null ? null : `the API answered with status ${code}`);
     return message === null ? SILENT : error(message, code === 429 ? { until: null } : null);
   }
 }
 
 const API_STATUSES = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504];
-
-function apiStatusOf(status: number | null): number | null {
-  return API_STATUSES.find((each) => each % 256 === status) ?? null;
-}
 
 /** The `error` of the last object on stderr; null if none. */
 function errorIn(stderr: string): Fields | null {

@@ -6,7 +6,7 @@ import { ClaudeReader } from './claude.ts';
 import { CodexReader } from './codex.ts';
 import { GeminiReader } from './gemini.ts';
 import { OpencodeReader } from './opencode.ts';
-import { answer, error, EventReader, type Fields, type ProgramExit, SILENT } from './reader.ts';
+import { answer, error, essentialFields, EventReader, type Fields, type ProgramExit, SILENT } from './reader.ts';
 import type { RawUsage, Reader, Reading, Verdict } from './reader.ts';
 
 const READERS: Readonly<Record<string, () => Reader>> = {
@@ -20,7 +20,7 @@ const READERS: Readonly<Record<string, () => Reader>> = {
 
 export const READER_NAMES: readonly string[] = Object.keys(READERS);
 
-/** A new reader for each turn. The error is a sentence. */
+/** A new reader for each turn. */
 export function readerNamed(name: string): Result<Reader, string> {
   const make = own(READERS, name);
   if (make !== undefined) return ok(make());
@@ -49,12 +49,12 @@ export class TextReader implements Reader {
 
 /** The simulated agent, `meow sim-turn`: sim/turn-program.ts describes its lines. Costs are those of the turn. */
 export class SimReader extends EventReader {
-  readonly essential = ['"kind":"result"'];
+  readonly essential = essentialFields('"kind":"result"');
   protected usage: RawUsage | null = null;
   #result: Fields | null = null;
 
   protected onEvent(event: Fields): void {
-    switch (event.text('kind')) {
+    switch (event.text('kind') ?? '') {
       case 'begun':
         this.session = event.id('session');
         return;
@@ -68,9 +68,6 @@ export class SimReader extends EventReader {
       case 'result':
         this.#result = event;
         this.usage = { usd: event.amount('usd'), tokens: event.amount('tokens'), scope: 'turn' };
-        return;
-      default:
-        return;
     }
   }
 

@@ -1,11 +1,20 @@
 // opencode, `run --format json`. It reports a tool only after its answer, so none is ever in flight. Each step of a
 // turn has its own tokens and price; a price of 0 for tokens means unknown.
 
-import { error, EventReader, type Fields, plus, type ProgramExit, SILENT, UNNAMED_ERROR } from './reader.ts';
+import {
+  error,
+  essentialFields,
+  EventReader,
+  type Fields,
+  plus,
+  type ProgramExit,
+  SILENT,
+  UNNAMED_ERROR,
+} from './reader.ts';
 import type { RawUsage, Verdict } from './reader.ts';
 
 export class OpencodeReader extends EventReader {
-  readonly essential = ['"type":"text"', '"type":"error"'];
+  readonly essential = essentialFields('"type":"text"', '"type":"error"');
   /** Sum over finished steps. */
   protected usage: RawUsage | null = null;
   #error: Fields | null = null;
@@ -13,7 +22,7 @@ export class OpencodeReader extends EventReader {
   protected onEvent(event: Fields): void {
     this.session = event.id('sessionID') ?? this.session;
     const part = event.map('part');
-    switch (event.text('type')) {
+    switch (event.text('type') ?? '') {
       case 'step_start':
         this.message.begin();
         return;
@@ -26,9 +35,6 @@ export class OpencodeReader extends EventReader {
         return;
       case 'error':
         this.#error = event.map('error');
-        return;
-      default:
-        return;
     }
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { JsonMap } from '../../../base/json.ts';
+import { ClaudeReader } from './claude.ts';
 import { CodexReader } from './codex.ts';
 import { GeminiReader } from './gemini.ts';
 import { SimReader, TextReader } from './named.ts';
@@ -214,4 +215,16 @@ describe('the simulated agent', () => {
     const limited = fed(new SimReader(), { ...failed, limit: { until: 7 } });
     expect(limited.end(END).verdict).toMatchObject({ limit: { until: 7 } });
   });
+});
+
+test.each([
+  ['claude', new ClaudeReader(), { type: 'result' }],
+  ['gemini', new GeminiReader(), { role: 'assistant' }],
+  ['codex', new CodexReader(), { type: 'turn.completed' }],
+  ['opencode', new OpencodeReader(), { type: 'text' }],
+  ['sim', new SimReader(), { kind: 'result' }],
+])('a long event of %s is read with and without blanks in its JSON', (_name, { essential }, event) => {
+  const compact = JSON.stringify(event);
+  for (const text of [compact, compact.replaceAll(':', ': ')])
+    expect(essential.some((part) => text.includes(part))).toBe(true);
 });

@@ -17,7 +17,6 @@ export interface Reader {
   readonly session: string | null;
   /** A tool call is in flight, so silence is expected. */
   readonly toolInFlight: boolean;
-  /** The agent's latest message. */
   readonly text: string;
   /** Texts that all its messages show to the user. */
   readonly printed: readonly string[];
@@ -35,7 +34,6 @@ export interface ProgramExit {
 
 export interface Reading {
   readonly verdict: Verdict;
-  /** Number of denied tool calls. */
   readonly denied: number;
   /** Null if not reported. */
   readonly usage: RawUsage | null;
@@ -44,12 +42,10 @@ export interface Reading {
 export type Verdict =
   /** `text` null: all of stdout. */
   | { readonly kind: 'answer'; readonly text: string | null; readonly structured: Json }
-  /** The agent reported an error. */
   | { readonly kind: 'error'; readonly message: string; readonly limit: Limit | null }
   /** No result: the exit code decides. */
   | { readonly kind: 'silent' };
 
-/** A usage limit reported by the agent. */
 export interface Limit {
   /** End of the limit in milliseconds since 1970; null if not reported. */
   readonly until: number | null;
@@ -75,7 +71,6 @@ export function error(message: string, limit: Limit | null = null): Verdict {
 
 export const SILENT: Verdict = { kind: 'silent' };
 
-/** For an error without a message. */
 export const UNNAMED_ERROR = 'it tells of an error, and not of which';
 
 /** A reader of events, each a JSON object in a line. */
@@ -123,6 +118,11 @@ export abstract class EventReader implements Reader {
   }
 }
 
+/** Fields as JSON writes them, without and with a blank after the colon: `"type":"result"`. */
+export function essentialFields(...fields: readonly string[]): readonly string[] {
+  return fields.flatMap((field) => [field, field.replace('":', '": ')]);
+}
+
 /** More than any agent makes at once. */
 const CALLS_MAX = 1_000;
 
@@ -133,7 +133,6 @@ class LatestMessage {
   /** By the messages before. */
   #printed: readonly string[] = [];
 
-  /** Starts a new message. */
   begin(text = ''): void {
     this.#printed = this.printed;
     this.#pieces = [];

@@ -13,26 +13,26 @@ import { join } from 'node:path';
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { Adapter, Injection, TerminalProfile } from '../../../ir/adapter.ts';
 import { type AgentMessage, nudgeText, type PromptMessage } from '../../../ir/prompt-text.ts';
-import { ABSENT, crash, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errors.ts';
+import { crash, isErrno, UNUSABLE } from '../../../sys/errors.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { hasLostTerminal } from '../../../sys/process.ts';
-import { watchPath } from '../../../sys/watch.ts';
-import { livingLeader, whenGone } from '../../session-leader.ts';
-import { readExit, readProcess, wasCutOff } from '../../step-folder.ts';
-import { type AgentStart, wasEndedByUs } from '../files.ts';
+import { readProcess } from '../../step-folder.ts';
+import { AgentProcess } from '../agent-process.ts';
+import type { AgentStart } from '../files.ts';
 import { ComputingDetector } from '../headless/idle-watch.ts';
 import type { SessionRegistry } from '../headless/sessions.ts';
 import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../host.ts';
+import { notTaken } from '../host.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { deliver, deliverKey, type DeliveryRequest, rejects } from './deliver-prompt.ts';
 import type { DeliveryOutcome } from './delivery-machine.ts';
 import { type DeliveryRecord, DeliveryRecords } from './delivery-record.ts';
-import { DialogHandler } from './dialog-handler.ts';
+import { type DialogHandler, dialogHandler } from './dialog-handler.ts';
 import { HookLog } from './hook-log.ts';
-import { IdleDetector, StartupWait } from './idle-detector.ts';
+import { idleDetector, startupWait } from './idle-detector.ts';
 import { containsPrompt, isMisread, needsFile, putIntoFile, rowAtCursor } from './input-text.ts';
-import { decisionFrom, type DialogDecision, PostDialog, postDialogMessage, unwatchedDecision } from './post-dialog.ts';
+import { decisionFrom, type DialogDecision, postDialog, postDialogMessage, unwatchedDecision } from './post-dialog.ts';
 import { pause, ScreenWatcher } from './screen-watcher.ts';
 import { describeScreen, errorsOn, limitsOn, type Screen } from './screen.ts';
 import { Transcript } from './transcript.ts';
@@ -42,7 +42,6 @@ export interface TerminalAgentOptions {
   readonly tmux: Tmux;
   readonly adapter: Adapter;
   readonly ways: TerminalProfile;
-  /** The registry of the run. */
   readonly sessions: SessionRegistry;
   /** Name of the tmux session. */
   readonly name: string;
@@ -53,11 +52,10 @@ type HandPrompt = (message: PromptMessage) => Promise<void>;
 export class TerminalAgent implements HostedAgent {
   readonly start: AgentStart;
   readonly terminal: string;
+  readonly process: AgentProcess;
   readonly ended: Promise<AgentExit>;
   session: string | null;
-  alive = true;
   readonly #options: TerminalAgentOptions;
-  #resolveEnded: (exit: AgentExit) => void = () => undefined;
   readonly #screen: Readonly<ScreenWatcher>;
   readonly #hooks: Readonly<HookLog> | null;
   readonly #dialogs: DialogHandler;
@@ -67,20 +65,23 @@ export class TerminalAgent implements HostedAgent {
   /** Serializes deliveries. */
   #delivering: Promise<unknown> = Promise.resolve();
   #isLost = false;
-  #wasFound = false;
+  #wasFound: boolean;
   #idleRow: string | null = null;
 
-  constructor(start: AgentStart, options: TerminalAgentOptions) {
+  /** `wasFound`: an earlier engine started it. */
+  constructor(start: AgentStart, options: TerminalAgentOptions, wasFound: boolean) {
     const { path } = start.folder;
     this.start = start;
     this.terminal = options.name;
     this.session = start.session;
     this.#options = options;
-    this.ended = new Promise((resolve) => {
-      this.#resolveEnded = resolve;
-    });
+    this.#wasFound = wasFound;
     this.#records = new DeliveryRecords(path);
     this.#transcript = new Transcript(join(path, TRANSCRIPT));
+    // The last output may still be on its way to the transcript.
+    const output = { settleMs: options.ways.timing.settleMs, read: () => this.#transcript.tail() };
+    this.process = new AgentProcess(start, () => this.#onGone(), output);
+    this.ended = this.process.ended;
     this.#screen = new ScreenWatcher({
       ways: options.ways,
       folder: path,
@@ -91,37 +92,16 @@ export class TerminalAgent implements HostedAgent {
     const { hooks } = options.adapter;
     this.#hooks = hooks === null ? null : new HookLog(join(path, HOOKS), hooks, () => this.#onHook());
     this.#hooks?.open();
-    this.#dialogs = new DialogHandler(this.#screen, this.#hooks, options.ways.timing);
+    this.#dialogs = dialogHandler(this.#screen, this.#hooks, options.ways.timing);
   }
 
-  /** The agent could not be started. */
-  refuse(reason: string): void {
-    this.#end(null, reason);
+  get alive(): boolean {
+    return this.process.alive;
   }
 
-  /** The terminal is open: the recording shell reports the agent's exit. `wasFound`: an earlier engine started it. */
-  adopt({ wasFound = false } = {}): void {
-    this.#wasFound = wasFound;
-    const { folder, marker } = this.start;
-    const deadline = performance.now() + (this.#options.ways.ready?.deadlineMs ?? BEGIN_MS);
-    const check = (): boolean => {
-      // Read once: the file may be written between two reads.
-      const record = readProcess(folder);
-      const leader = livingLeader(record, marker);
-      if (leader !== null) whenGone(leader, folder, (status) => this.#end(status, null));
-      else if (record.kind === 'written') this.#end(readExit(folder), null);
-      else if (performance.now() < deadline) return false;
-      else this.#end(null, `its shell has not written ${join(folder.path, 'status')}`);
-      return true;
-    };
-    if (check()) return;
-    const end = (): void => {
-      if (!check()) return;
-      clearInterval(polls);
-      watcher?.close();
-    };
-    const polls = setInterval(end, BEGIN_POLL_MS).unref();
-    const watcher = watchPath(folder.path, end, { background: true });
+  /** The terminal is open: the recording shell reports the agent's exit. */
+  adopt(): void {
+    this.process.adopt(this.#options.ways.ready?.deadlineMs ?? BEGIN_MS);
   }
 
   watchSession(watcher: (session: string) => void): void {
@@ -135,7 +115,7 @@ export class TerminalAgent implements HostedAgent {
     using _watch = this.#screen.watch();
     using dialogs = this.#dialogs.join(note);
     const begun = performance.now();
-    const startup = ready === null ? new StartupWait(begun + startupMs, timing) : null;
+    const startup = ready === null ? startupWait(begun + startupMs, timing) : null;
     const computing = new ComputingDetector(this.start.marker);
     let [spentMs, seenAt, steadySince]: [number, number, number | null] = [0, begun, null];
     while (this.#readyRow() === null) {
@@ -149,11 +129,8 @@ export class TerminalAgent implements HostedAgent {
       if (screen !== null) {
         await dialogs.handle(screen);
         steadySince = screen.isReady && !screen.capture.inMode ? (steadySince ?? now) : null;
-        const signs = (): Parameters<StartupWait['leftMs']>[0] => ({
-          printed: this.#transcript.size(),
-          computes: computing.computes(),
-        });
-        const leftMs = startup?.leftMs(signs(), now) ?? begun + startupMs - now;
+        const signs = () => ({ printed: this.#transcript.size(), computes: computing.computes() });
+        const leftMs = startup?.(signs(), now) ?? begun + startupMs - now;
         if (steadySince !== null) pauseMs = Math.max(leftMs, steadySince + timing.settleMs - now);
         if (pauseMs <= 0) writeJsonFile(join(this.start.folder.path, READY), rowAtCursor(screen.capture));
       }
@@ -189,7 +166,7 @@ export class TerminalAgent implements HostedAgent {
 
   async atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
     const record = this.#records.read(message.id);
-    const after = new PostDialog(this.#options.ways, this.#hooks);
+    const after = postDialog(this.#options.ways, this.#hooks);
     const isDecided = record?.decided?.isOver === false && after.canDetect;
     const mustReport = message.kind === 'prompt' && message.mode === 'autonomous';
     const handMore: HandPrompt = async (more) => {
@@ -269,13 +246,18 @@ export class TerminalAgent implements HostedAgent {
     try {
       const known = this.#records.read(message.id) ?? this.#resumeAbandoned(message);
       const outcome = (known === null ? null : outcomeOf(known)) ?? (await this.#deliver(message, request, known));
-      if (outcome.kind === 'assumed-delivered') void request.note({ doubt: doubtAbout(this.start.agent) });
+      if (outcome.kind === 'assumed-delivered') {
+        const doubt =
+          `the engine ended while agent ${this.start.agent} was given its prompt, and nothing tells whether it has it. ` +
+          'It was not given again: check with meow attach, and where the agent has nothing to do, tell it there';
+        void request.note({ doubt });
+      }
       if (outcome.kind === 'queued') return { kind: 'taken', delivery: 'queued' };
       if (outcome.kind !== 'failed') return { kind: 'taken' };
       return outcome.delivery === 'dead' ? { kind: 'agent-gone' } : { ...outcome, kind: 'not-taken' };
     } catch (error) {
-      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-      return { kind: 'not-taken', delivery: 'not-ready', reason: `it could not be kept: ${error.message}` };
+      if (!isErrno(error, ...UNUSABLE)) throw error;
+      return notTaken(`it could not be kept: ${error.message}`);
     }
   }
 
@@ -380,7 +362,7 @@ export class TerminalAgent implements HostedAgent {
 
   /** Whether the agent became idle in time; null if that cannot be detected. */
   async #untilIdle(timeoutMs: number): Promise<boolean | null> {
-    const detector = new IdleDetector(this.#options.ways, this.#hooks);
+    const detector = idleDetector(this.#options.ways, this.#hooks);
     if (!detector.canDetect) return null;
     using _ = this.#screen.watch();
     const deadline = performance.now() + timeoutMs;
@@ -417,8 +399,7 @@ export class TerminalAgent implements HostedAgent {
 
   /** The cursor row when the agent was first ready; null if it never was. */
   #readyRow(): string | null {
-    this.#idleRow ??= readJsonFile(join(this.start.folder.path, READY)) as string | null;
-    return this.#idleRow;
+    return (this.#idleRow ??= readJsonFile(join(this.start.folder.path, READY)) as string | null);
   }
 
   /** The terminal is gone. An agent that survives without a terminal is useless and is killed. */
@@ -428,26 +409,13 @@ export class TerminalAgent implements HostedAgent {
     await pause(this.#options.ways.timing.pauseMs, true);
     this.#isLost = false;
     const record = readProcess(this.start.folder);
-    if (this.alive && record.kind === 'written' && hasLostTerminal(record.pid)) await this.#killProcesses();
+    if (!this.alive || record.kind !== 'written' || !hasLostTerminal(record.pid)) return;
+    await killProcessTree({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
   }
 
-  #killProcesses(): Promise<unknown> {
-    return killProcessTree({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
-  }
-
-  #end(status: number | null, refusal: string | null): void {
-    const tell = async (): Promise<void> => {
-      // A shell that was cut off may have left the agent alive.
-      const isCutOff = wasCutOff(readExit(this.start.folder));
-      if (isCutOff && refusal === null && !wasEndedByUs(this.start)) await this.#killProcesses();
-      // The last output may still be on its way to the transcript.
-      if (refusal === null) await pause(this.#options.ways.timing.settleMs, true);
-      this.alive = false;
-      this.#hooks?.close();
-      this.#screen.wake();
-      this.#resolveEnded({ status, refusal, output: this.#transcript.tail() });
-    };
-    tell().catch(crash);
+  #onGone(): void {
+    this.#hooks?.close();
+    this.#screen.wake();
   }
 }
 
@@ -460,7 +428,6 @@ export const READY = 'ready';
 const BEGIN_MS = 60_000;
 const DELIVERY_MS = 30_000;
 /** Poll intervals. */
-const BEGIN_POLL_MS = 250;
 const POLL_MS = 1_000;
 const STARTUP_POLL_MS = 100;
 const IDLE_POLL_MS = 250;
@@ -468,11 +435,4 @@ const IDLE_POLL_MS = 250;
 /** Null while the delivery is in progress. */
 function outcomeOf({ state }: DeliveryRecord): DeliveryOutcome | null {
   return state.kind === 'begun' || state.kind === 'put' || state.kind === 'submitted' ? null : state;
-}
-
-function doubtAbout(agent: string): string {
-  return (
-    `the engine ended while agent ${agent} was given its prompt, and nothing tells whether it has it. It was not given ` +
-    'again: check with meow attach, and where the agent has nothing to do, tell it there'
-  );
 }

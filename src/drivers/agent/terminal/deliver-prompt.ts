@@ -3,15 +3,15 @@
 
 import { assert } from '../../../base/errors.ts';
 import type { Note } from '../../../engine/ports.ts';
-import type { Injection, TerminalProfile } from '../../../ir/adapter.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
 import { keyName } from '../../../ir/prompt-text.ts';
 import type { InputResult } from '../tmux/terminal-pane.ts';
 import type { Act, DeliveryOutcome, DeliveryPlan, FailedDelivery, Observation } from './delivery-machine.ts';
 import { beginDelivery, nextStep } from './delivery-machine.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { DialogWaiter } from './dialog-handler.ts';
-import { endsAtCursor, rowAtCursor } from './input-text.ts';
-import type { Input, ScreenWatcher } from './screen-watcher.ts';
+import { blanksAtCursor, endsAtCursor, leftInInput, rowAtCursor } from './input-text.ts';
+import type { ScreenWatcher } from './screen-watcher.ts';
 import type { Screen } from './screen.ts';
 import type { Transcript } from './transcript.ts';
 
@@ -30,9 +30,7 @@ export interface DeliveryRequest {
 export interface PromptDelivery extends DeliveryRequest {
   readonly ways: TerminalProfile;
   readonly transcript: Transcript;
-  /** Exactly as it is put in. */
   readonly text: string;
-  /** The agent's hook reported that it received the text. */
   readonly isConfirmed: () => boolean;
 }
 
@@ -62,7 +60,7 @@ export async function deliver(request: PromptDelivery): Promise<DeliveryOutcome>
       continue;
     }
     const isBracketed = await transcript.isBracketed();
-    const observation = observationOf(screen, request, { submittedAt, isBracketed });
+    const observation = observationOf(screen, request, submittedAt, isBracketed);
     const next = nextStep(planFor(request, isBracketed), state, observation);
     const { act } = next;
     state = next.state;
@@ -102,20 +100,26 @@ function planFor({ ways, text, timeoutMs }: PromptDelivery, isBracketed: boolean
     // A prompt that matches a busy pattern would be mistaken for work.
     showsBusy: acknowledge.busy.length > 0 && !matchesAny(acknowledge.busy, text),
     canQueue: acknowledge.queued.length > 0,
-    submitsLines: text.includes('\n') && !isBracketed,
+    submitsLines: submitsLines(text, isBracketed),
+    shownText: leftInInput(text, submitsLines(text, isBracketed)),
     confirmMs: acknowledge.timeoutMs,
     timeoutMs,
   };
 }
 
-interface Known {
-  /** Size of the output when the submit keys were pressed; null if they were not. */
-  readonly submittedAt: number | null;
-  readonly isBracketed: boolean;
+function submitsLines(text: string, isBracketed: boolean): boolean {
+  return text.includes('\n') && !isBracketed;
 }
 
-function observationOf(screen: Screen | null, request: PromptDelivery, known: Known): Observation {
-  const { submittedAt, isBracketed } = known;
+function observationOf(
+  screen: Screen | null,
+  request: PromptDelivery,
+  submittedAt: number | null,
+  isBracketed: boolean,
+): Observation {
+  const { byHook, busy } = request.ways.acknowledge;
+  // Detects work in the output, because it may start and end between two observations.
+  const canShowWork = submittedAt !== null && !byHook && busy.length > 0;
   return {
     now: performance.now(),
     isAlive: request.isAlive(),
@@ -125,38 +129,31 @@ function observationOf(screen: Screen | null, request: PromptDelivery, known: Kn
     inMode: screen?.capture.inMode ?? false,
     isReady: screen?.isReady ?? false,
     isBusy: screen?.isBusy ?? false,
-    hasWorked: submittedAt !== null && hasWorkedSince(submittedAt, request),
+    hasWorked: canShowWork && matchesAny(busy, request.transcript.textSince(submittedAt)),
     isQueued: screen?.isQueued ?? false,
     draft: screen?.draft ?? 'none',
     isBracketed,
     row: screen === null ? '' : rowAtCursor(screen.capture),
+    blanks: screen === null ? 0 : blanksAtCursor(screen.capture),
     cursor: screen?.capture.cursor ?? { row: 0, column: 0 },
-    holds: screen === null ? 'untold' : holds(screen, request),
+    holds: screen === null ? 'untold' : holds(screen, request, isBracketed),
     screen: screen?.text ?? '',
   };
-}
-
-/** Detects work in the output, because it may start and end between two observations. */
-function hasWorkedSince(offset: number, { ways: { acknowledge }, transcript }: PromptDelivery): boolean {
-  const { byHook, busy } = acknowledge;
-  return !byHook && busy.length > 0 && matchesAny(busy, transcript.textSince(offset));
 }
 
 function matchesAny(patterns: readonly string[], text: string): boolean {
   return patterns.some((pattern) => new RegExp(pattern, 'mu').test(text));
 }
 
-function holds(screen: Screen, { ways, text }: PromptDelivery): Observation['holds'] {
-  if (endsAtCursor(screen.capture, text)) return 'yes';
+function holds(screen: Screen, { ways, text }: PromptDelivery, isBracketed: boolean): Observation['holds'] {
+  if (endsAtCursor(screen.capture, leftInInput(text, submitsLines(text, isBracketed)))) return 'yes';
   if (ways.injection.draft.length === 0) return 'untold';
   // The draft may be a placeholder for a text that is too long to show.
   return screen.draft === 'some' ? 'yes' : 'no';
 }
 
-type InputAct = Exclude<Act, { kind: 'wait' | 'finish' }>;
-
 async function perform(
-  act: InputAct,
+  act: Exclude<Act, { kind: 'wait' | 'finish' }>,
   { watcher, ways, text, record, save }: PromptDelivery,
   { screen, isBracketed }: { readonly screen: Screen; readonly isBracketed: boolean },
 ): Promise<InputResult> {
@@ -169,18 +166,15 @@ async function perform(
       return watcher.put({ kind: 'keys', keys: act.keys }, screen);
     case 'put': {
       save({ kind: 'put' });
-      const put = await watcher.put(inputFor(ways.injection, text, isBracketed), screen);
+      const { method } = ways.injection;
+      const key = method === 'keys' ? keyName(text) : null;
+      // A program that asked for bracketed paste would submit each line of a typed text.
+      const kind = method === 'paste' || isBracketed ? 'paste' : 'text';
+      const put = await watcher.put(key === null ? { kind, text } : { kind: 'keys', keys: [key] }, screen);
       if (put === 'changed') save(record.state);
       return put;
     }
   }
-}
-
-/** A program that asked for bracketed paste would submit each line of a typed text. */
-function inputFor({ method }: Injection, text: string, isBracketed: boolean): Input {
-  const key = method === 'keys' ? keyName(text) : null;
-  if (key !== null) return { kind: 'keys', keys: [key] };
-  return { kind: method === 'paste' || isBracketed ? 'paste' : 'text', text };
 }
 
 /** Presses a key once. Never into a dialog, unless the adapter rejects that dialog with this key (host/6). */

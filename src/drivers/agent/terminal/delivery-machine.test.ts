@@ -23,6 +23,7 @@ const PLAN: DeliveryPlan = {
   canQueue: false,
   submitsLines: false,
   text: 'the text',
+  shownText: 'the text',
   settleMs: 100,
   typingMs: 1_000,
   visibleMs: 1_500,
@@ -45,6 +46,7 @@ const IDLE: Observation = {
   draft: 'none',
   isBracketed: true,
   row: '>',
+  blanks: 0,
   cursor: { row: 5, column: 2 },
   holds: 'untold',
   screen: 'idle',
@@ -59,7 +61,7 @@ class Rehearsal {
   #now = 0;
 
   constructor(plan: Partial<DeliveryPlan> = {}, from: InheritedState = 'nothing') {
-    this.#plan = { ...PLAN, ...plan };
+    this.#plan = { ...PLAN, shownText: plan.text ?? PLAN.text, ...plan };
     this.state = beginDelivery(from, 0);
   }
 
@@ -144,13 +146,32 @@ describe('a delivery', () => {
     expect(rehearsal.delivery).toBeNull();
   });
 
-  test('to a program that echoes nothing is accepted when it answers, and not before', () => {
+  test('to a program that echoes nothing is submitted only if a hook or a pattern can confirm it', () => {
     const silent = { row: '' };
-    const rehearsal = new Rehearsal().sees(silent).sees(silent, 1_000);
+    const unknown = new Rehearsal().sees(silent).sees({ ...silent, screen: 'a notice' }, 31_000);
+    expect(unknown).toMatchObject({ acts: ['put'], outcome: { delivery: 'draft-stuck', reason: /never appeared/ } });
+    const busy = new Rehearsal({ showsBusy: true }).sees(silent).sees(silent, 1_000);
+    expect(busy.sees({ ...silent, screen: 'a notice' }, 25_000)).toMatchObject({ acts: ['put', 'submit'] });
+    expect(busy.delivery).toBeNull();
+    expect(busy.sees({ ...silent, isBusy: true }).delivery).toBe('accepted');
+  });
+
+  test('whose text is shown away from the cursor is accepted when it has left its place there', () => {
+    const box = (above: string, input: string): Partial<Observation> => ({
+      row: '',
+      screen: `${above}\n${input}\nhelp`,
+    });
+    const rehearsal = new Rehearsal({ text: 'the whole text' })
+      .sees(box('old', '>'))
+      .sees(box('old', '> the whole text'), 1_000);
     expect(rehearsal.acts).toEqual(['put', 'submit']);
-    expect(rehearsal.sees(silent, 25_000).delivery).toBeNull();
-    expect(rehearsal.sees({ ...silent, screen: 'heard' }, 200).delivery).toBe('accepted');
-    expect(new Rehearsal().sees(silent).sees(silent, 1_000).sees(silent, 30_000).delivery).toBe('draft-stuck');
+    expect(rehearsal.sees(box('a notice', '> the whole text'), 20_000).delivery).toBeNull();
+    expect(rehearsal.sees(box('a notice\n> the whole text\nfine', '>'), 200).delivery).toBe('accepted');
+  });
+
+  test('does not take another output in the row of the cursor for the text', () => {
+    const rehearsal = new Rehearsal().sees({ row: 'loading' }).sees({ row: 'loading..', screen: 'loading..' }, 5_000);
+    expect(rehearsal.acts).toEqual(['put']);
   });
 
   test('to a program with a prompt is submitted when it shows the text, however late', () => {
@@ -197,6 +218,20 @@ describe('a delivery', () => {
     const stopped = new Rehearsal().sees({}).sees({ holds: 'no' }, 1_000).sees({ holds: 'no' }, 2_000);
     stopped.sees(probed(2), 500).sees(HELD, 100);
     expect(stopped.acts).toEqual(['put', 'probe', 'probe', 'submit']);
+  });
+
+  test('is submitted without the keys that were pressed to see whether it arrives', () => {
+    const late = new Rehearsal()
+      .sees({})
+      .sees({ holds: 'no' }, 1_000)
+      .sees({ ...HELD, blanks: 1 }, 100);
+    expect(late.acts).toEqual(['put', 'probe', 'erase']);
+    expect(late.sees(HELD, 100).acts).toEqual(['put', 'probe', 'erase', 'submit']);
+    const other = new Rehearsal()
+      .sees({})
+      .sees({ holds: 'no' }, 1_000)
+      .sees({ ...HELD, blanks: 2 }, 100);
+    expect(other.acts).toEqual(['put', 'probe', 'submit']);
   });
 
   test('of a long text is given more time to be shown before a key follows it', () => {
@@ -353,6 +388,7 @@ const plans: fc.Arbitrary<DeliveryPlan> = fc.record({
   canQueue: fc.boolean(),
   submitsLines: fc.boolean(),
   text: fc.constant('one'),
+  shownText: fc.constant('one'),
   settleMs: fc.constant(100),
   typingMs: fc.constant(1_000),
   visibleMs: fc.constantFrom(100, 1_500),
@@ -377,6 +413,7 @@ const sights: fc.Arbitrary<Omit<Observation, 'now'> & { readonly ms: number; rea
     draft: fc.constantFrom('some', 'perhaps', 'none'),
     isBracketed: fc.boolean(),
     row: fc.constantFrom('', '>', '> a', '> ab'),
+    blanks: fc.nat(2),
     cursor: fc.record({ row: fc.constant(1), column: fc.nat(3) }),
     holds: fc.constantFrom('yes', 'no', 'untold'),
     screen: fc.constantFrom('one', 'two'),
@@ -442,20 +479,22 @@ describe('whatever is seen', () => {
     );
   });
 
-  test('it is accepted for a reason: the hook; or it was submitted, has left its input, and something goes on', () => {
+  test('it is accepted for a reason: the hook; or it was shown, submitted, has left its input, and something goes on', () => {
     fc.assert(
       fc.property(plans, fc.array(sights), (plan, seen) => {
         let state = beginDelivery('nothing', 0);
         let now = 0;
-        let hasSubmitted = false;
+        let [hasSubmitted, wasShown] = [false, false];
         for (const { ms, performed, ...observation } of seen) {
           now += ms;
           const step = nextStep(plan, state, { ...observation, now });
+          if (observation.holds === 'yes') wasShown = true;
           state = performed ? step.done : step.state;
           if (step.act.kind === 'press' && step.act.what === 'submit' && performed) hasSubmitted = true;
           if (step.act.kind !== 'finish') continue;
           if (step.act.outcome.kind === 'accepted') {
             expect(hasSubmitted && !plan.byHook && observation.holds !== 'yes').toBe(true);
+            expect(wasShown || plan.showsBusy).toBe(true);
           }
           return;
         }

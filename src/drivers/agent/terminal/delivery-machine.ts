@@ -6,8 +6,9 @@
 //             pressed, its input is readable and empty, and it shows keys that were pressed after the text (the probe).
 // delivery/3  Presses the submit keys again only while the text is visible in the input, each time after a longer wait.
 // delivery/4  `accepted` needs evidence that was seen: the agent's hook; without a hook, the agent works or worked; if
-//             work cannot be seen, new output that is not an echo, after the text left the input or was never shown. A
-//             text that merely vanished is not accepted.
+//             work cannot be seen, new output that is not an echo, after the text was shown and left its place. A text
+//             that merely vanished is not accepted. Output proves nothing about a text that was never shown, because a
+//             program may print at any time: so without hook and patterns such a text is not submitted.
 // delivery/5  Clears an existing draft before adding text, but not while a person is typing.
 // delivery/6  After an engine crash the hook and the screen decide. Doubt counts as delivered: a second prompt does
 //             more harm than a late one.
@@ -15,7 +16,8 @@
 
 import type { Injection, Timing } from '../../../ir/adapter.ts';
 import type { Delivery } from '../../../ir/effect.ts';
-import { isEcho } from './input-text.ts';
+import type { PaneCapture } from '../tmux/terminal-pane.ts';
+import { isEcho, rowsBelow, standsFor } from './input-text.ts';
 import type { Screen } from './screen.ts';
 
 export interface DeliveryPlan
@@ -31,18 +33,18 @@ export interface DeliveryPlan
   readonly canQueue: boolean;
   /** Each line of the text is submitted as it is put in. */
   readonly submitsLines: boolean;
+  /** What the input shows of the text. */
+  readonly shownText: string;
   /** Time before the first repetition of a key without a visible effect. */
   readonly confirmMs: number;
   /** Time limit for the whole delivery, without dialogs. */
   readonly timeoutMs: number;
 }
 
-/** One observation of the screen, with everything known at that moment. */
 export interface Observation extends Pick<Screen, 'isReady' | 'isBusy' | 'isQueued' | 'draft'> {
   /** Monotonic clock, in milliseconds. */
   readonly now: number;
   readonly isAlive: boolean;
-  /** The sender no longer wants the delivery. */
   readonly isGivenUp: boolean;
   /** The agent's hook reported that it received the text. */
   readonly isConfirmed: boolean;
@@ -50,19 +52,14 @@ export interface Observation extends Pick<Screen, 'isReady' | 'isBusy' | 'isQueu
   readonly inMode: boolean;
   /** The agent worked since the last submit, however briefly. */
   readonly hasWorked: boolean;
-  /** The program has enabled bracketed paste. */
   readonly isBracketed: boolean;
   /** The text left of the cursor. */
   readonly row: string;
-  readonly cursor: Cursor;
-  /** Whether the input contains the text. */
+  /** Blank columns between that text and the cursor. */
+  readonly blanks: number;
+  readonly cursor: PaneCapture['cursor'];
   readonly holds: 'yes' | 'no' | 'untold';
   readonly screen: string;
-}
-
-interface Cursor {
-  readonly row: number;
-  readonly column: number;
 }
 
 export type Act =
@@ -73,8 +70,8 @@ export type Act =
   | { readonly kind: 'put' }
   | { readonly kind: 'finish'; readonly outcome: DeliveryOutcome };
 
-/** `probe`: shows whether the program has read the text before it. */
-type PressedFor = 'clear' | 'prepare' | 'submit' | 'probe';
+/** `probe`: shows whether the program has read the text before it. `erase`: removes the keys of the probe. */
+type PressedFor = 'clear' | 'prepare' | 'submit' | 'probe' | 'erase';
 
 export type DeliveryOutcome =
   | { readonly kind: 'accepted' }
@@ -121,15 +118,13 @@ interface PutPhase {
   readonly before: Pick<Observation, 'screen' | 'row' | 'isBracketed'> | null;
   /** An earlier engine did it, and this one has not acted since. */
   readonly isInherited: boolean;
-  /** The text was visible in the input at some time. */
   readonly wasSeen: boolean;
-  /** Null before the first key of the probe. */
   readonly probe: Probe | null;
 }
 
 interface Probe {
   /** Before the first key. */
-  readonly cursor: Cursor;
+  readonly cursor: PaneCapture['cursor'];
   readonly presses: number;
   /** Keys that were visible when the last one was pressed. */
   readonly shown: number;
@@ -142,6 +137,8 @@ interface SubmittedPhase extends Omit<PutPhase, 'kind' | 'probe'> {
   readonly wasQueued: boolean;
   /** The screen when the keys were pressed. */
   readonly screen: string;
+  /** Where the text was then, outside the row of the cursor; null if it was not shown. */
+  readonly below: number | null;
   /** Since when the text is visible, or not. */
   readonly heldSince: number | null;
   readonly goneSince: number | null;
@@ -164,7 +161,7 @@ export function beginDelivery(from: InheritedState, now: number): DeliveryState 
 }
 
 const INHERITED = { at: null, before: null, isInherited: true, wasSeen: false };
-const UNKNOWN = { wasBusy: false, wasQueued: false, screen: '', heldSince: null, goneSince: null };
+const UNKNOWN = { wasBusy: false, wasQueued: false, screen: '', below: null, heldSince: null, goneSince: null };
 const PHASES: Readonly<Record<InheritedState, Phase>> = {
   nothing: { kind: 'waiting' },
   put: { kind: 'put', ...INHERITED, probe: null },
@@ -179,7 +176,7 @@ export interface NextStep {
 }
 
 export function nextStep(plan: DeliveryPlan, before: DeliveryState, seen: Observation): NextStep {
-  const state = applyObservation(before, seen);
+  const state = applyObservation(plan, before, seen);
   if (seen.isConfirmed) {
     const wasBusy = state.phase.kind === 'submitted' && state.phase.wasBusy;
     const isBehindWork = seen.isQueued || (plan.canQueue && seen.isBusy && wasBusy);
@@ -203,14 +200,13 @@ export function nextStep(plan: DeliveryPlan, before: DeliveryState, seen: Observ
   }
 }
 
-/** Poll interval. */
 const POLL_MS = 1_000;
 /** One key press may clear a single line. */
 const CLEARS_MAX = 400;
 /** The wait between two presses doubles, so this many take longer than any limit. */
 const PRESSES_MAX = 12;
 
-function applyObservation(before: DeliveryState, seen: Observation): DeliveryState {
+function applyObservation(plan: DeliveryPlan, before: DeliveryState, seen: Observation): DeliveryState {
   const { now, hasDialog, isBusy, draft, row } = seen;
   const isSameDraft = draft === 'none' || before.draft.row === row;
   return {
@@ -220,29 +216,37 @@ function applyObservation(before: DeliveryState, seen: Observation): DeliverySta
     sawDialog: hasDialog,
     busySince: isBusy ? (before.busySince ?? now) : null,
     draft: isSameDraft ? before.draft : { ...before.draft, row, since: now },
-    phase: updatePhase(before.phase, seen),
+    phase: updatePhase(plan, before.phase, seen),
   };
 }
 
 /** The time of a phase starts again after a dialog. */
-function updatePhase(phase: Phase, seen: Observation): Phase {
+function updatePhase(plan: DeliveryPlan, phase: Phase, seen: Observation): Phase {
   if (phase.kind === 'waiting' || phase.kind === 'withdrawing') return phase;
   const { now, hasDialog } = seen;
   // The terminal echoed the text to a program that was still starting, and may have discarded it.
   if (phase.before?.isBracketed === false && seen.isBracketed) {
-    return updatePhase({ ...phase, at: now, before: null, wasSeen: false }, seen);
+    return updatePhase(plan, { ...phase, at: now, before: null, wasSeen: false }, seen);
   }
-  const isHeld = !hasDialog && holdsText(phase, seen);
+  const isHeld = !hasDialog && holdsText(plan, phase, seen);
   const common = { at: hasDialog ? null : (phase.at ?? now), wasSeen: phase.wasSeen || isHeld };
   if (phase.kind === 'put') return { ...phase, ...common, probe: hasDialog ? null : phase.probe };
   const heldSince = isHeld ? (phase.heldSince ?? now) : null;
   return { ...phase, ...common, heldSince, goneSince: isHeld || hasDialog ? null : (phase.goneSince ?? now) };
 }
 
-/** Whether the text is in the input: itself, or a placeholder that was not there before. */
-function holdsText({ before }: EnteredPhase, { holds, row }: Observation): boolean {
+/** Whether the text is in the input: itself, its beginning, or a placeholder that was not there before. */
+function holdsText({ shownText }: DeliveryPlan, { before }: EnteredPhase, { holds, row }: Observation): boolean {
   if (holds !== 'untold') return holds === 'yes';
-  return before !== null && before.row !== '' && row !== before.row && row.startsWith(before.row);
+  if (before === null || before.row === '' || !row.startsWith(before.row)) return false;
+  return standsFor(row.slice(before.row.length), shownText);
+}
+
+/** Where the text is on the screen, if it was not there before it was put in; see `rowsBelow`. */
+function shownBelow({ shownText }: DeliveryPlan, { before }: EnteredPhase, { screen }: Observation): number | null {
+  const below = before === null ? null : rowsBelow(screen, shownText);
+  if (before === null || below === null) return null;
+  return below < (rowsBelow(before.screen, shownText) ?? Number.POSITIVE_INFINITY) ? below : null;
 }
 
 function whileWaiting(plan: DeliveryPlan, state: DeliveryState, seen: Observation): NextStep {
@@ -290,17 +294,23 @@ function clearDraft(plan: DeliveryPlan, state: DeliveryState, { now, draft }: Ob
 function afterPut(plan: DeliveryPlan, state: DeliveryState, phase: PutPhase, seen: Observation): NextStep {
   const { now, holds } = seen;
   const sinceMs = now - (phase.at ?? now);
-  if (holdsText(phase, seen)) {
+  if (holdsText(plan, phase, seen)) {
     if (sinceMs < plan.postDelayMs) return wait(state, plan.postDelayMs - sinceMs);
-    return submit(plan, state, phase, seen);
+    return eraseProbe(state, phase, seen) ?? submit(plan, state, phase, seen);
   }
   if (holds === 'no' && !plan.submitsLines) return probe(plan, state, phase, seen);
   const unseenMs = Math.max(plan.postDelayMs, plan.confirmMs);
   if (sinceMs < unseenMs) return wait(state, unseenMs - sinceMs);
   if (phase.isInherited) return finish(state, { kind: 'assumed-delivered' });
+  return maySubmitUnseen(plan, phase, seen) ? submit(plan, state, phase, seen) : wait(state, POLL_MS);
+}
+
+/** The text is not in the row of the cursor. See delivery/4. */
+function maySubmitUnseen(plan: DeliveryPlan, phase: PutPhase, seen: Observation): boolean {
+  if (phase.before === null) return false;
+  if (!plan.byHook && !plan.showsBusy) return shownBelow(plan, phase, seen) !== null;
   // A program without a prompt in the row of the cursor may echo nothing; every other one reacts to the text.
-  const mayPress = phase.before !== null && (phase.before.row === '' || seen.screen !== phase.before.screen);
-  return mayPress ? submit(plan, state, phase, seen) : wait(state, POLL_MS);
+  return phase.before.row === '' || seen.screen !== phase.before.screen;
 }
 
 /**
@@ -325,6 +335,14 @@ function probe(plan: DeliveryPlan, state: DeliveryState, phase: PutPhase, seen: 
   return step({ kind: 'press', what: 'probe', keys: [PROBE] }, state, { ...state, phase: probed });
 }
 
+/** The text arrived late, and the keys of the probe follow it. Null if none are visible. */
+function eraseProbe(state: DeliveryState, phase: PutPhase, { now, blanks }: Observation): NextStep | null {
+  if (phase.probe === null || blanks === 0 || blanks > phase.probe.presses) return null;
+  const keys = Array.from({ length: blanks }, () => 'BSpace');
+  const erased: PutPhase = { ...phase, at: now, probe: null };
+  return step({ kind: 'press', what: 'erase', keys }, state, { ...state, phase: erased });
+}
+
 /** Moves the cursor by one column, and does no harm behind a prompt. */
 const PROBE = 'Space';
 /** A program may need the acknowledge timeout for each part of this length. */
@@ -336,11 +354,12 @@ function submit(plan: DeliveryPlan, state: DeliveryState, phase: EnteredPhase, s
     at: seen.now,
     before: phase.before,
     isInherited: false,
+    wasSeen: phase.wasSeen,
     presses: phase.kind === 'submitted' ? phase.presses + 1 : 1,
     wasBusy: seen.isBusy,
     wasQueued: seen.isQueued,
     screen: seen.screen,
-    wasSeen: phase.wasSeen,
+    below: shownBelow(plan, phase, seen),
     heldSince: null,
     goneSince: null,
   };
@@ -349,7 +368,7 @@ function submit(plan: DeliveryPlan, state: DeliveryState, phase: EnteredPhase, s
 
 function afterSubmit(plan: DeliveryPlan, state: DeliveryState, phase: SubmittedPhase, seen: Observation): NextStep {
   const { now, isBusy, hasWorked, isQueued } = seen;
-  if (holdsText(phase, seen)) {
+  if (holdsText(plan, phase, seen)) {
     // The keys of a slow program may still be on their way.
     const againMs = plan.confirmMs * 2 ** (phase.presses - 1) - (now - (phase.heldSince ?? now));
     if (againMs > 0 || phase.presses >= PRESSES_MAX) return wait(state, againMs > 0 ? againMs : POLL_MS);
@@ -366,7 +385,6 @@ function afterSubmit(plan: DeliveryPlan, state: DeliveryState, phase: SubmittedP
   return isNewOutput(plan, phase, seen) ? finish(state, { kind: 'accepted' }) : wait(state, POLL_MS);
 }
 
-/** An earlier engine pressed the submit keys. */
 function afterInherited(plan: DeliveryPlan, state: DeliveryState, phase: SubmittedPhase, seen: Observation): NextStep {
   if (seen.isBusy && !plan.byHook) return finish(state, { kind: 'accepted' });
   const leftMs = plan.confirmMs - (seen.now - (phase.at ?? seen.now));
@@ -375,10 +393,12 @@ function afterInherited(plan: DeliveryPlan, state: DeliveryState, phase: Submitt
   return finish(state, { kind: 'assumed-delivered' });
 }
 
-/** Since the text was put in, and since it was submitted. */
-function isNewOutput({ text }: DeliveryPlan, phase: SubmittedPhase, { screen }: Observation): boolean {
-  const { before, wasSeen } = phase;
-  return before === null ? wasSeen : screen !== phase.screen && !isEcho(before.screen, screen, text);
+/** Since the text was put in, and since it was submitted; after it was shown and left its place. */
+function isNewOutput({ text, shownText }: DeliveryPlan, phase: SubmittedPhase, { screen }: Observation): boolean {
+  const { before, wasSeen, below } = phase;
+  if (before === null) return wasSeen;
+  const hasLeft = wasSeen || (below !== null && (rowsBelow(screen, shownText) ?? Number.POSITIVE_INFINITY) > below);
+  return hasLeft && screen !== phase.screen && !isEcho(before.screen, screen, text);
 }
 
 /** Removes a text that is visible and not submitted. */
@@ -392,13 +412,11 @@ function giveUp(plan: DeliveryPlan, before: DeliveryState, seen: Observation): N
     return failed(state, 'not-ready', isReady && isBusy ? 'it was busy all the time' : 'it was not ready for it');
   }
   if (phase.isInherited && phase.kind === 'submitted') return finish(state, { kind: 'assumed-delivered' });
-  if (!holdsText(phase, seen)) {
+  if (!holdsText(plan, phase, seen)) {
     // The text may be about to appear.
     const leftMs = plan.clearKeys.length === 0 ? 0 : givenUpAt + plan.settleMs - now;
     if (leftMs > 0) return wait(state, leftMs);
-    const isGone = phase.kind === 'submitted' && phase.wasSeen;
-    const reason = isGone ? 'the text has left its input, and nothing came of it' : 'it was put in, and not confirmed';
-    return failed(state, 'draft-stuck', reason);
+    return failed(state, 'draft-stuck', unconfirmed(phase));
   }
   if (plan.clearKeys.length === 0 || isTooLate(plan, state, now)) return failed(state, 'draft-stuck', STUCK);
   if (inMode) return step({ kind: 'leave-mode' }, state);
@@ -408,6 +426,13 @@ function giveUp(plan: DeliveryPlan, before: DeliveryState, seen: Observation): N
     draft: { row, since: now, clears: 1, clearedAt: now, vain: 0 },
   };
   return step({ kind: 'press', what: 'clear', keys: plan.clearKeys }, state, done);
+}
+
+function unconfirmed(phase: EnteredPhase): string {
+  if (phase.kind === 'put') return 'the text was put in and never appeared, so it was not submitted';
+  return phase.wasSeen || phase.below !== null
+    ? 'the text has left its input, and nothing shows that the agent has it'
+    : 'the text was submitted without being visible, and nothing shows that the agent has it';
 }
 
 const STUCK = 'it was in its input, and could not be submitted';

@@ -7,7 +7,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
-import { ABSENT, EXHAUSTED, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { tolerate, UNUSABLE } from '../../../sys/errors.ts';
 import { makeFolder, readJsonFile, writeJsonFile } from '../../../sys/files.ts';
 import { fileName } from '../../step-folder.ts';
 import type { AgentLimit } from '../host.ts';
@@ -62,9 +62,7 @@ export class DeliveryRecords {
    */
   abandon({ id, step, text }: PromptMessage): void {
     // If this fails, the agent is prompted twice.
-    tolerate([...REFUSED, ...EXHAUSTED, ...ABSENT], undefined, () =>
-      writeJsonFile(this.#abandonedPath, { id, step, digest: digestOf(text) }),
-    );
+    tolerate(UNUSABLE, undefined, () => writeJsonFile(this.#abandonedPath, { id, step, digest: digestOf(text) }));
   }
 
   /** The work was reported or interrupted, or something waits for it again. */

@@ -14,90 +14,79 @@ export interface DialogWaiter extends Disposable {
   handle(screen: Screen): Promise<void>;
 }
 
-export class DialogHandler {
-  readonly #watcher: Readonly<ScreenWatcher>;
-  readonly #hooks: Readonly<HookLog> | null;
-  readonly #timing: Timing;
-  readonly #dialogs: Dialogs;
-  readonly #waiters: DialogWaiter[] = [];
+export type DialogHandler = ReturnType<typeof dialogHandler>;
 
-  constructor(watcher: Readonly<ScreenWatcher>, hooks: Readonly<HookLog> | null, timing: Timing) {
-    this.#watcher = watcher;
-    this.#hooks = hooks;
-    this.#timing = timing;
-    this.#dialogs = new Dialogs(timing);
-  }
+export function dialogHandler(watcher: Readonly<ScreenWatcher>, hooks: Readonly<HookLog> | null, timing: Timing) {
+  const dialogs = new Dialogs(timing);
+  const waiters: DialogWaiter[] = [];
+  const wakeIn = (ms: number): unknown => setTimeout(() => watcher.wake(), ms).unref();
 
-  /** `decided` is called before keys are pressed for a person's decision. */
-  join(note: Note, decided: (verdict: DialogVerdict) => void = () => undefined): DialogWaiter {
-    const waiter: DialogWaiter = {
-      handle: async (screen) => {
-        if (this.#waiters[0] === waiter) await this.#handle(screen, note, decided);
-      },
-      [Symbol.dispose]: () => {
-        const at = this.#waiters.indexOf(waiter);
-        if (at === 0) this.#dialogs.forget();
-        if (at !== -1) this.#waiters.splice(at, 1);
-      },
-    };
-    this.#waiters.push(waiter);
-    return waiter;
-  }
+  /** A dialog reported only by a hook counts if the agent does nothing else. */
+  const dialogOn = (screen: Screen): SeenDialog | null => {
+    hooks?.catchUp();
+    const since = hooks?.blockedSince ?? null;
+    if (screen.dialog !== null || since === null || screen.isReady || screen.isBusy) return screen.dialog;
+    if (performance.now() - since < timing.visibleMs) return null;
+    return { name: UNKNOWN.name, text: screen.text.trimEnd(), pattern: UNKNOWN };
+  };
 
-  decide(verdict: DialogVerdict): void {
-    this.#dialogs.decide(verdict);
-    this.#watcher.wake();
-  }
+  /** Whether the input arrived at the dialog considered last; the dialog may move between observation and key press. */
+  const answer = async (input: Input, screen: Screen): Promise<boolean> => {
+    const hasArrived = await watcher.putWhile((seen) => dialogs.shows(dialogOn(seen)), input, screen);
+    if (hasArrived) dialogs.pressed(performance.now());
+    return hasArrived;
+  };
 
-  async #handle(screen: Screen, note: Note, decided: (verdict: DialogVerdict) => void): Promise<void> {
-    const act = this.#dialogs.consider(this.dialogOn(screen), performance.now());
+  const handle = async (screen: Screen, note: Note, decided: (verdict: DialogVerdict) => void): Promise<void> => {
+    const act = dialogs.consider(dialogOn(screen), performance.now());
     switch (act.kind) {
       case 'nothing':
         return;
       case 'wait':
-        this.#wakeIn(act.ms);
+        wakeIn(act.ms);
         return;
       case 'tell':
         void note({ dialog: act.dialog });
-        if (act.dialog === null) this.#wakeIn(0);
-        else this.#dialogs.reported();
+        if (act.dialog === null) wakeIn(0);
+        else dialogs.reported();
         return;
       case 'press':
         if (act.verdict !== null) decided(act.verdict);
-        await this.#answer({ kind: 'keys', keys: act.keys }, screen);
+        await answer({ kind: 'keys', keys: act.keys }, screen);
         return;
-      case 'type':
+      case 'type': {
         decided(act.verdict);
-        if (await this.#answer({ kind: 'text', text: act.text }, screen)) await this.#submitAnswer(screen);
+        if (!(await answer({ kind: 'text', text: act.text }, screen))) return;
+        await pause(timing.settleMs);
+        // The typed answer changes the look of the dialog, so only its name is compared.
+        const isSame = ({ dialog }: Screen): boolean => dialog?.name === screen.dialog?.name;
+        await watcher.putWhile(isSame, { kind: 'keys', keys: ['Enter'] });
+      }
     }
-  }
+  };
 
-  /** Whether the input arrived at the dialog considered last; the dialog may move between observation and key press. */
-  async #answer(input: Input, screen: Screen): Promise<boolean> {
-    const isShown = (seen: Screen): boolean => this.#dialogs.shows(this.dialogOn(seen));
-    const hasArrived = await this.#watcher.putWhile(isShown, input, screen);
-    if (hasArrived) this.#dialogs.pressed(performance.now());
-    return hasArrived;
-  }
-
-  /** The typed answer changes the look of the dialog, so only its name is compared. */
-  async #submitAnswer({ dialog }: Screen): Promise<void> {
-    await pause(this.#timing.settleMs);
-    await this.#watcher.putWhile((seen) => seen.dialog?.name === dialog?.name, { kind: 'keys', keys: ['Enter'] });
-  }
-
-  /** A dialog reported only by a hook counts if the agent does nothing else. */
-  dialogOn(screen: Screen): SeenDialog | null {
-    this.#hooks?.catchUp();
-    const since = this.#hooks?.blockedSince ?? null;
-    if (screen.dialog !== null || since === null || screen.isReady || screen.isBusy) return screen.dialog;
-    if (performance.now() - since < this.#timing.visibleMs) return null;
-    return { name: UNKNOWN.name, text: screen.text.trimEnd(), pattern: UNKNOWN };
-  }
-
-  #wakeIn(ms: number): void {
-    setTimeout(() => this.#watcher.wake(), ms).unref();
-  }
+  return {
+    dialogOn,
+    /** `decided` is called before keys are pressed for a person's decision. */
+    join(note: Note, decided: (verdict: DialogVerdict) => void = () => undefined): DialogWaiter {
+      const waiter: DialogWaiter = {
+        handle: async (screen) => {
+          if (waiters[0] === waiter) await handle(screen, note, decided);
+        },
+        [Symbol.dispose]: () => {
+          const at = waiters.indexOf(waiter);
+          if (at === 0) dialogs.forget();
+          if (at !== -1) waiters.splice(at, 1);
+        },
+      };
+      waiters.push(waiter);
+      return waiter;
+    },
+    decide(verdict: DialogVerdict): void {
+      dialogs.decide(verdict);
+      watcher.wake();
+    },
+  };
 }
 
 /** A dialog that matches no pattern of the adapter. */

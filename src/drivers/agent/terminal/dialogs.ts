@@ -21,7 +21,6 @@ import type { SeenDialog } from './screen.ts';
 
 export type DialogAct =
   | { readonly kind: 'nothing' }
-  /** Observe again after this time. */
   | { readonly kind: 'wait'; readonly ms: number }
   /** `verdict` is null for the adapter's rule. */
   | { readonly kind: 'press'; readonly keys: readonly string[]; readonly verdict: DialogVerdict | null }
@@ -31,12 +30,10 @@ export type DialogAct =
   | { readonly kind: 'tell'; readonly dialog: Dialog | null };
 
 interface Appearance {
-  /** Latest version. */
   readonly dialog: SeenDialog;
   readonly since: number;
   readonly changes: number;
   readonly changedAt: number;
-  /** Common part of all versions. */
   readonly common: string;
   /** Identifies the dialog; null: use the latest version. */
   readonly known: Dialog | null;
@@ -74,7 +71,6 @@ export class Dialogs {
     return this.#current !== null && dialog !== null && isStill(this.#current, dialog);
   }
 
-  /** The keys or the text arrived. */
   pressed(now: number): void {
     this.#verdict = null;
     if (this.#current !== null) this.#current = { ...this.#current, pressedAt: now };

@@ -6,30 +6,23 @@
 //         deleted, since their number has no bound.
 // hook/3  A file that cannot be read or is not JSON is ignored.
 
-import { type FSWatcher, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { type FSWatcher, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isJsonMap, type JsonMap, parseJson } from '../../../base/json.ts';
 import type { HookNames } from '../../../ir/adapter.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
-import { makeFolder } from '../../../sys/files.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, UNUSABLE } from '../../../sys/errors.ts';
+import { makeFolder, readUntrustedFile } from '../../../sys/files.ts';
 import { watchPath } from '../../../sys/watch.ts';
-
-export interface AcceptedPrompt {
-  /** Number of the event, from 1. */
-  readonly event: number;
-  /** Null if the hook does not report it. */
-  readonly prompt: string | null;
-}
 
 /** Others get a `Readonly<HookLog>`. */
 export class HookLog {
-  /** Number of events so far. */
   events = 0;
   /** Number of the latest event about the agent's own activity, excluding dialogs and its exit. */
   lastActivity = 0;
   session: string | null = null;
-  accepted: readonly AcceptedPrompt[] = [];
+  /** `event`: its number, from 1. `prompt`: null if the hook does not report it. */
+  accepted: readonly { readonly event: number; readonly prompt: string | null }[] = [];
   /** The error that the agent stopped with, unless it continued. */
   failure: { readonly message: string } | null = null;
   readonly #folder: string;
@@ -42,7 +35,6 @@ export class HookLog {
   /** Files of running tools. */
   #tools: string[] = [];
 
-  /** `onEvents` is called after new events. */
   constructor(folder: string, names: HookNames, onEvents: () => void) {
     this.#folder = folder;
     this.#names = names;
@@ -69,13 +61,12 @@ export class HookLog {
 
   refresh(): void {
     const before = this.events;
-    const files = tolerate([...ABSENT, ...REFUSED, ...EXHAUSTED], [], () => readdirSync(this.#folder));
+    const files = tolerate(UNUSABLE, [], () => readdirSync(this.#folder));
     const unread = files.filter((file) => !this.#read.has(file) && NAME.test(file));
     for (const file of unread.toSorted()) this.#take(file);
     if (this.events > before) this.#onEvents();
   }
 
-  /** Whether the hooks report idleness. */
   get reportsIdle(): boolean {
     return this.#names.stopped !== null;
   }
@@ -96,7 +87,7 @@ export class HookLog {
 
   #payloadOf(file: string): JsonMap | null {
     try {
-      const payload = parseJson(readFileSync(join(this.#folder, file), 'utf8'));
+      const payload = parseJson(readUntrustedFile(join(this.#folder, file), PAYLOAD_BYTES_MAX)?.text ?? '');
       return isJsonMap(payload) ? payload : null;
     } catch (error) {
       // After a shortage, tries again at the next read.
@@ -166,4 +157,6 @@ function textAt(payload: JsonMap, key: string | null): string | null {
 }
 
 /** Other files are incomplete or not ours. */
+/** An agent's message may be long; the rest is small. */
+const PAYLOAD_BYTES_MAX = 64 * 1024 * 1024;
 const NAME = /^\d+(?:\.\d+)?-\d+-(.+)\.json$/;

@@ -8,14 +8,15 @@ import { join } from 'node:path';
 import { err, ok, present, type Result } from '../../../base/errors.ts';
 import type { TerminalProfile } from '../../../ir/adapter.ts';
 import { within } from '../../../sys/clock.ts';
-import { ABSENT, crash, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { crash, tolerate } from '../../../sys/errors.ts';
 import { makeFolder } from '../../../sys/files.ts';
 import { killProcessTree, type Termination } from '../../../sys/kill-process-tree.ts';
 import type { ProcessEntry } from '../../../sys/process.ts';
 import type { DriverContext } from '../../environment.ts';
 import { findShell } from '../../recording-shell.ts';
 import { livingLeader, whenGone } from '../../session-leader.ts';
-import { readExit, readProcess } from '../../step-folder.ts';
+import { prepareStepFolder, readProcess, unlessRefused } from '../../step-folder.ts';
+import { findAgent } from '../agent-process.ts';
 import type { AgentStart } from '../files.ts';
 import type { SessionRegistry } from '../headless/sessions.ts';
 import type { AgentHost, StartRequest } from '../host.ts';
@@ -32,26 +33,21 @@ type Setup = TerminalHostOptions & { readonly ways: TerminalProfile };
 export function terminalHost(options: TerminalHostOptions): AgentHost {
   const { adapter } = options;
   const setup = { ...options, ways: present(adapter.terminal, `the adapter ${adapter.name} has no terminals`) };
-  const agentOf = (start: AgentStart): TerminalAgent =>
-    new TerminalAgent(start, { ...setup, name: sessionName(options.runId, start.agent) });
+  const agentOf = (start: AgentStart, wasFound: boolean): TerminalAgent =>
+    new TerminalAgent(start, { ...setup, name: sessionName(options.runId, start.agent) }, wasFound);
   return {
     start: (request) => {
-      const agent = agentOf(request.start);
+      const agent = agentOf(request.start, false);
       open(agent, inSession(request, options.sessions), setup).catch(crash);
       return agent;
     },
     find: (start) => {
-      const { folder, marker } = start;
-      const record = readProcess(folder);
-      if (livingLeader(record, marker) !== null) {
-        const agent = agentOf(start);
-        agent.adopt({ wasFound: true });
-        return { kind: 'alive', agent };
-      }
-      if (record.kind === 'absent') return { kind: 'never' };
-      const output = new Transcript(join(folder.path, TRANSCRIPT)).tail();
-      const exit = { status: readExit(folder), refusal: null, output };
-      return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
+      const found = (): TerminalAgent => {
+        const agent = agentOf(start, true);
+        agent.adopt();
+        return agent;
+      };
+      return findAgent(start, READY, found, () => new Transcript(join(start.folder.path, TRANSCRIPT)).tail());
     },
     clear: (start, graceMs) => endTerminal(start, graceMs, setup),
   };
@@ -69,10 +65,7 @@ async function open(agent: TerminalAgent, request: StartRequest, setup: Setup): 
   const { tmux, adapter } = setup;
   const { start } = request;
   const command = prepare(request, setup);
-  if (!command.ok) {
-    agent.refuse(command.error);
-    return;
-  }
+  if (!command.ok) return agent.process.refuse(command.error);
   const { path } = start.folder;
   // An adapter that hides the surrounding terminal must hide tmux's own variable too.
   const blanks = adapter.environment['TMUX'] === '' ? { TMUX: '' } : {};
@@ -89,7 +82,7 @@ async function open(agent: TerminalAgent, request: StartRequest, setup: Setup): 
   });
   // An earlier engine may have opened the terminal and died before it saw it begin.
   if (opened.ok || (await tmux.find(start.marker)) !== null) agent.adopt();
-  else agent.refuse(opened.error);
+  else agent.process.refuse(opened.error);
 }
 
 /** The command of the pane; the error is a clause. */
@@ -102,31 +95,25 @@ function prepare(request: StartRequest, setup: Setup): Result<readonly string[],
   const continued = forks ? ways.forkCommand : ways.resumeCommand;
   const command = resumeSession === null ? ways.command : continued;
   if (command === null) return err(`the adapter ${adapter.name} cannot ${forks ? 'fork' : 'resume'} a session`);
-  const place = { agent: start.agent, workdir: start.workdir, folder: start.folder };
   const id = resumeSession ?? start.session;
   const holes = {
-    ...holeValues(adapter, setup, place),
+    ...holeValues(adapter, setup, start),
     ...(id === null ? {} : { session_id: id }),
     // The session that a fork creates, if it is known in advance.
     ...(forks && start.session !== null ? { new_session_id: start.session } : {}),
   };
   const filled = fillCommand([command, args], holes);
   if (!filled.ok) return filled;
-  try {
+  return unlessRefused(() => {
     makeFolder(join(path, HOOKS));
+    prepareStepFolder(start.folder);
     // The user's home folder is known only from the caller's environment.
     const laidOut = layOut(adapter, holes, setup.environment);
     if (!laidOut.ok) return laidOut;
-  } catch (error) {
-    if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-    return err(error.message);
-  }
-  return ok([
-    shell.path,
-    '-c',
-    agentShellText(shellCommand(shell.path, filled.value), start.folder.prefix, { terminal: true }),
-    shell.name,
-  ]);
+    const inTerminal = shellCommand(shell.path, filled.value);
+    const text = agentShellText(inTerminal, start.folder.prefix, { terminal: true });
+    return ok([shell.path, '-c', text, shell.name]);
+  });
 }
 
 /** A session that was chosen but never used does not exist yet: start it as planned. */

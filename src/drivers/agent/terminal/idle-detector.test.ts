@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_TIMING, type TerminalProfile } from '../../../ir/adapter.ts';
-import { IdleDetector } from './idle-detector.ts';
+import { idleDetector } from './idle-detector.ts';
 import type { Screen } from './screen.ts';
 
 type Told = Pick<TerminalProfile, 'acknowledge' | 'ready' | 'timing'>;
@@ -16,11 +16,11 @@ const screen = (more: Partial<Screen>): Screen =>
   ({ dialog: null, isReady: true, isBusy: false, isQueued: false, ...more }) as Screen;
 
 test('an agent of which nothing tells does not rest, and does not work', () => {
-  expect(new IdleDetector(ways([], false), null).canDetect).toBe(false);
+  expect(idleDetector(ways([], false), null).canDetect).toBe(false);
 });
 
 test('a screen tells of rest when it shows none of work for a moment', () => {
-  const rest = new IdleDetector(ways(['busy'], true), null);
+  const rest = idleDetector(ways(['busy'], true), null);
   expect(rest.observe(screen({ isBusy: true }), 0)).toBe(false);
   expect(rest.observe(screen({}), 100)).toBe(false);
   expect(rest.observe(screen({ isBusy: true }), 300)).toBe(false);
@@ -31,7 +31,7 @@ test('a screen tells of rest when it shows none of work for a moment', () => {
 
 test('a hook tells at once; without it, a screen that shows no work for longer', () => {
   const hooks = { reportsIdle: true, isIdle: false };
-  const rest = new IdleDetector(ways(['busy'], true), hooks);
+  const rest = idleDetector(ways(['busy'], true), hooks);
   expect(rest.observe(screen({}), 0)).toBe(false);
   expect(rest.observe(screen({}), 2_999)).toBe(false);
   expect(rest.observe(screen({}), 3_000)).toBe(true);

@@ -2,7 +2,16 @@ import { describe, expect, test } from 'vitest';
 
 import type { Injection } from '../../../ir/adapter.ts';
 import type { PaneCapture } from '../tmux/terminal-pane.ts';
-import { containsPrompt, endsAtCursor, isEcho, needsFile, rowAtCursor } from './input-text.ts';
+import {
+  blanksAtCursor,
+  containsPrompt,
+  endsAtCursor,
+  isEcho,
+  needsFile,
+  rowAtCursor,
+  rowsBelow,
+  standsFor,
+} from './input-text.ts';
 
 /** `|` is the cursor. */
 function captureOf(text: string): PaneCapture {
@@ -131,4 +140,31 @@ describe('a text goes by a file', () => {
     expect(needsFile('/clear', injection, true)).toBe(true);
     expect(needsFile('see /clear', injection, true)).toBe(false);
   });
+});
+
+describe('a text elsewhere on the screen', () => {
+  test('is found by its end, with the rows below it', () => {
+    expect(rowsBelow('old\n│ > say hello  │\n│   world      │\n\nhelp', 'say hello\nworld')).toBe(1);
+    expect(rowsBelow('> say hello\nfine\n> say hello\nhelp', 'say hello')).toBe(1);
+    expect(rowsBelow('> say hell\nhelp', 'say hello')).toBeNull();
+  });
+
+  test('is not found if it is short enough to be part of anything', () => {
+    expect(rowsBelow('12:05', '5')).toBeNull();
+  });
+});
+
+test('the beginning of a text and a placeholder stand for it; other output does not', () => {
+  expect(standsFor(' say', 'say hello')).toBe(true);
+  expect(standsFor(' [Pasted text #1 +12 lines]', 'say hello')).toBe(true);
+  expect(standsFor(' Pasted 12 lines', 'say hello')).toBe(true);
+  for (const other of ['', ' ', '..', ' hello', ' 3 servers connected'])
+    expect(standsFor(other, 'say hello')).toBe(false);
+});
+
+test('blanks between a text and the cursor are counted in columns', () => {
+  expect(blanksAtCursor(captureOf('> say hello  |'))).toBe(2);
+  expect(blanksAtCursor(captureOf('> say hello|'))).toBe(0);
+  expect(blanksAtCursor({ ...captureOf('> 日本語|'), cursor: { row: 0, column: 9 } })).toBe(1);
+  expect(blanksAtCursor(captureOf('    |'))).toBe(0);
 });

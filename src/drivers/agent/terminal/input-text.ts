@@ -13,7 +13,19 @@ export function rowAtCursor({ lines, cursor }: PaneCapture): string {
   return upToColumn(lines[cursor.row] ?? '', cursor.column).trimEnd();
 }
 
-/** Whether the text ends at the cursor. */
+/** What the input shows of a text. `submitsLines`: each line is submitted as it is put in, so only the last is left. */
+export function leftInInput(text: string, submitsLines: boolean): string {
+  return submitsLines ? (text.trimEnd().split('\n').at(-1) ?? '') : text;
+}
+
+/** Blank columns between that text and the cursor; 0 if there is no text. */
+export function blanksAtCursor(capture: PaneCapture): number {
+  const row = rowAtCursor(capture);
+  let columns = 0;
+  for (const character of row) columns += widthOf(character);
+  return row === '' ? 0 : Math.max(0, capture.cursor.column - columns);
+}
+
 export function endsAtCursor(capture: PaneCapture, text: string): boolean {
   // The end of a long text is enough.
   const wanted = withoutFrame(text.slice(-TEXT_MAX)).slice(-TAIL_MAX);
@@ -31,7 +43,6 @@ const TEXT_MAX = 1_000;
 const TAIL_MAX = 40;
 const ROWS_MAX = 6;
 
-/** Removes the frame and the prompt character. */
 function withoutPromptMark(row: string): string {
   return row.replace(/^[\s│┃║▏▎▌|]*[>❯›»$%#*•]?[\s]/u, '');
 }
@@ -41,12 +52,40 @@ function withoutFrame(text: string): string {
 }
 
 /**
+ * Where the end of a text is on a screen, as the number of rows with text below it; null if it is not there. Finds a text
+ * in an input whose cursor is elsewhere. A short text could be part of anything.
+ */
+export function rowsBelow(screen: string, text: string): number | null {
+  const wanted = withoutFrame(text.slice(-TEXT_MAX)).slice(-TAIL_MAX);
+  if (wanted.length < SHORT) return null;
+  const rows = screen.split('\n').map((row) => withoutFrame(withoutPromptMark(row)));
+  const at = rows.join('').lastIndexOf(wanted);
+  if (at === -1) return null;
+  let end = 0;
+  const last = rows.findIndex((row) => (end += row.length) >= at + wanted.length);
+  return rows.slice(last + 1).filter((row) => row !== '').length;
+}
+
+const SHORT = 8;
+
+/**
+ * Whether this is the beginning of a text, as a slow program echoes it, or a placeholder for a pasted text. Anything else
+ * in an input may be output that the program makes by itself.
+ */
+export function standsFor(shown: string, text: string): boolean {
+  const part = withoutFrame(shown);
+  return part !== '' && (withoutFrame(text).startsWith(part) || PLACEHOLDER.test(shown));
+}
+
+const PLACEHOLDER = /\[[^\]]+\]|\bpast(?:e|ed)\b/iu;
+
+/**
  * Whether a screen differs from an earlier one by nothing but the text itself: echoed at the end, where the screen may
  * have scrolled, or shown anywhere in it. Terminals echo control characters like `^[`.
  */
 export function isEcho(before: string, now: string, text: string): boolean {
-  const [old, shown, put] = [before, now, text].map((each) => withoutFrame(each).replaceAll(/\^[@-_]/g, ''));
-  if (old === undefined || shown === undefined || put === undefined) return false;
+  const plain = (each: string): string => withoutFrame(each).replaceAll(/\^[@-_]/g, '');
+  const [old, shown, put] = [plain(before), plain(now), plain(text)];
   return shown === old || `${old}${put}`.endsWith(shown) || shown.replace(put, () => '') === old;
 }
 
@@ -92,9 +131,8 @@ const WIDE =
 
 /** `isBracketed`: the program enabled bracketed paste. */
 export function needsFile(text: string, injection: Injection, isBracketed: boolean): boolean {
-  if (NEVER_PASTED.some((piece) => text.includes(piece))) return true;
+  if (NEVER_PASTED.some((piece) => text.includes(piece)) || isMisread(text, injection)) return true;
   if (injection.alters.some((alteration) => ALTERED[alteration](text))) return true;
-  if (isMisread(text, injection)) return true;
   if (isBracketed) return false;
   return CONTROLS.test(text) || text.split('\n').some((line) => Buffer.byteLength(line) > LINE_BYTES_MAX);
 }

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { DEFAULT_TIMING, type TerminalProfile } from '../../../ir/adapter.ts';
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
-import { decisionFrom, type DialogDecision, PostDialog, postDialogMessage } from './post-dialog.ts';
+import { decisionFrom, type DialogDecision, type PostDialog, postDialog, postDialogMessage } from './post-dialog.ts';
 import type { Screen } from './screen.ts';
 
 const READY = { patterns: ['x'], deadlineMs: 1 };
@@ -17,7 +17,7 @@ describe('an agent after a decision', () => {
   let after: PostDialog;
   beforeEach(() => {
     hooks = { reportsIdle: true, lastActivity: 3 };
-    after = new PostDialog(WAYS, hooks);
+    after = postDialog(WAYS, hooks);
     after.begin(REJECTED, 0);
   });
 
@@ -48,7 +48,7 @@ describe('an agent after a decision', () => {
   });
 
   test('without hooks needs nothing once it is seen at work, later than the answer would show', () => {
-    after = new PostDialog(WAYS, null);
+    after = postDialog(WAYS, null);
     after.begin(REJECTED, 0);
     after.observe({ ...RESTS, isBusy: true }, 500);
     after.observe(RESTS, 600);
@@ -63,7 +63,7 @@ describe('an agent after a decision', () => {
     after.begin({ ...REJECTED, isOver: true }, 0);
     after.observe(RESTS, 0);
     expect(after.observe(RESTS, 9_000)).toBeNull();
-    after = new PostDialog({ ...WAYS, ready: null }, hooks);
+    after = postDialog({ ...WAYS, ready: null }, hooks);
     after.begin(REJECTED, 0);
     after.observe(RESTS, 0);
     expect(after.observe(RESTS, 9_000)).toBeNull();

@@ -7,7 +7,7 @@
 //                decision.
 
 import type { DialogVerdict } from '../../../engine/ports.ts';
-import type { TerminalProfile, Timing } from '../../../ir/adapter.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
 import { nudgeText, type PromptMessage } from '../../../ir/prompt-text.ts';
 import type { HookLog } from './hook-log.ts';
 import type { Screen } from './screen.ts';
@@ -37,44 +37,39 @@ export function unwatchedDecision(before: DialogDecision | null): DialogDecision
   return { number: (before?.number ?? 0) + 1, name: '', isRejected: false, reason: null, isOver: false };
 }
 
-export class PostDialog {
-  /** Whether idleness of the agent can be seen. */
-  readonly canDetect: boolean;
-  readonly #hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null;
-  readonly #timing: Timing;
-  #decided: DialogDecision | null = null;
-  #decidedAt = 0;
-  #actBefore = 0;
-  #restingSince: number | null = null;
+export type PostDialog = ReturnType<typeof postDialog>;
 
-  constructor(ways: TerminalProfile, hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null) {
-    const { ready, acknowledge, timing } = ways;
-    this.#timing = timing;
-    this.canDetect = ready !== null && acknowledge.busy.length > 0;
-    this.#hooks = hooks?.reportsIdle === true ? hooks : null;
-  }
-
-  begin(decided: DialogDecision, now: number): void {
-    this.#decided = decided.isOver ? null : decided;
-    this.#decidedAt = now;
-    this.#actBefore = this.#hooks?.lastActivity ?? 0;
-    this.#restingSince = null;
-  }
-
-  /** Call with every observed screen. Returns null if nothing is to be said. */
-  observe({ dialog, isReady, isBusy, isQueued, draft }: Screen, now: number): DialogDecision | null {
-    const decided = this.#decided;
-    if (decided === null || !this.canDetect) return null;
-    const { visibleMs, reactMs } = this.#timing;
-    // Traces of the work before the answer are gone by then.
-    const isAtWork = this.#hooks === null && isBusy && now - this.#decidedAt >= visibleMs;
-    if (isAtWork || (this.#hooks?.lastActivity ?? 0) > this.#actBefore) this.#decided = null;
-    const rests = dialog === null && isReady && !isBusy && !isQueued && draft === 'none';
-    this.#restingSince = rests ? (this.#restingSince ?? now) : null;
-    if (this.#decided === null || this.#restingSince === null || now - this.#restingSince < reactMs) return null;
-    this.#decided = null;
-    return decided;
-  }
+export function postDialog(
+  { ready, acknowledge, timing }: TerminalProfile,
+  hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null,
+) {
+  const canDetect = ready !== null && acknowledge.busy.length > 0;
+  const hook = hooks?.reportsIdle === true ? hooks : null;
+  let current: DialogDecision | null = null;
+  let [decidedAt, actBefore] = [0, 0];
+  let restingSince: number | null = null;
+  return {
+    canDetect,
+    begin(decided: DialogDecision, now: number): void {
+      current = decided.isOver ? null : decided;
+      decidedAt = now;
+      actBefore = hook?.lastActivity ?? 0;
+      restingSince = null;
+    },
+    /** Call with every observed screen. Returns null if nothing is to be said. */
+    observe({ dialog, isReady, isBusy, isQueued, draft }: Screen, now: number): DialogDecision | null {
+      const decided = current;
+      if (decided === null || !canDetect) return null;
+      // Traces of the work before the answer are gone by then.
+      const isAtWork = hook === null && isBusy && now - decidedAt >= timing.visibleMs;
+      if (isAtWork || (hook?.lastActivity ?? 0) > actBefore) current = null;
+      const rests = dialog === null && isReady && !isBusy && !isQueued && draft === 'none';
+      restingSince = rests ? (restingSince ?? now) : null;
+      if (current === null || restingSince === null || now - restingSince < timing.reactMs) return null;
+      current = null;
+      return decided;
+    },
+  };
 }
 
 export function postDialogMessage(message: PromptMessage, decided: DialogDecision): PromptMessage {

@@ -6,7 +6,7 @@ import type { FSWatcher } from 'node:fs';
 import type { TerminalProfile } from '../../../ir/adapter.ts';
 import { watchPath } from '../../../sys/watch.ts';
 import type { InputResult, TerminalPane } from '../tmux/terminal-pane.ts';
-import { type AgentHistory, type Screen, ScreenReader } from './screen.ts';
+import { type AgentHistory, type Screen, type ScreenReader, screenReader } from './screen.ts';
 
 export interface ScreenWatcherOptions {
   readonly ways: TerminalProfile;
@@ -14,7 +14,6 @@ export interface ScreenWatcherOptions {
   readonly folder: string;
   readonly pane: () => Promise<TerminalPane | null>;
   readonly history: () => AgentHistory;
-  /** Called when the terminal is not found. */
   readonly lost: () => void;
 }
 
@@ -28,7 +27,7 @@ export class ScreenWatcher {
   /** Read before an observation, so that no later change is missed. */
   changes = 0;
   readonly #options: ScreenWatcherOptions;
-  readonly #reader: ScreenReader;
+  readonly #read: ScreenReader;
   #pane: TerminalPane | null = null;
   readonly #waiting = new Set<() => void>();
   #watchers = 0;
@@ -36,7 +35,7 @@ export class ScreenWatcher {
 
   constructor(options: ScreenWatcherOptions) {
     this.#options = options;
-    this.#reader = new ScreenReader(options.ways);
+    this.#read = screenReader(options.ways);
   }
 
   /** Null if the terminal is gone. */
@@ -47,7 +46,7 @@ export class ScreenWatcher {
 
   async observe(): Promise<Screen | null> {
     const capture = (await (await this.pane())?.capture()) ?? null;
-    if (capture !== null) return this.#reader.read(capture, this.#options.history());
+    if (capture !== null) return this.#read(capture, this.#options.history());
     this.#pane = null;
     this.#options.lost();
     return null;
@@ -80,13 +79,11 @@ export class ScreenWatcher {
     return false;
   }
 
-  /** Makes all waiters observe again. */
   wake(): void {
     this.changes += 1;
     for (const end of this.#waiting) end();
   }
 
-  /** Watches for changes of the screen until disposed. */
   watch(): Disposable {
     this.#watchers += 1;
     if (this.#watchers === 1) this.#watcher = watchPath(this.#options.folder, () => this.wake(), { background: true });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_TIMING, type DialogPattern, NEVER_ASKS, type TerminalProfile } from '../../../ir/adapter.ts';
 import type { PaneCapture } from '../tmux/terminal-pane.ts';
-import { type AgentHistory, describeScreen, errorAfter, errorsOn, limitsOn, ScreenReader } from './screen.ts';
+import { type AgentHistory, describeScreen, errorAfter, errorsOn, limitsOn, screenReader } from './screen.ts';
 
 const RULE = '─'.repeat(40);
 
@@ -54,7 +54,7 @@ function captureOf(text: string, more: Partial<PaneCapture> = {}): PaneCapture {
 }
 
 function read(text: string, more: Partial<PaneCapture> = {}, history = LATER, ways: Partial<TerminalProfile> = {}) {
-  return new ScreenReader({ ...WAYS, ...ways }).read(captureOf(text, more), history);
+  return screenReader({ ...WAYS, ...ways })(captureOf(text, more), history);
 }
 
 describe('a screen', () => {

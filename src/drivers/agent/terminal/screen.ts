@@ -30,61 +30,49 @@ export interface AgentHistory {
   readonly idleRow: string | null;
 }
 
-export class ScreenReader {
-  readonly #ways: TerminalProfile;
-  readonly #ready: readonly RegExp[];
-  readonly #busy: readonly RegExp[];
-  readonly #queued: readonly RegExp[];
-  readonly #draft: readonly RegExp[];
-  readonly #dialogs: readonly (readonly [RegExp, DialogPattern])[];
+export type ScreenReader = (capture: PaneCapture, history: AgentHistory) => Screen;
 
-  constructor(ways: TerminalProfile) {
-    const { ready, acknowledge, injection, dialogs } = ways;
-    this.#ways = ways;
-    this.#ready = (ready?.patterns ?? []).map(compiled);
-    this.#busy = acknowledge.busy.map(compiled);
-    this.#queued = acknowledge.queued.map(compiled);
-    this.#draft = injection.draft.map(compiled);
-    this.#dialogs = dialogs.map((dialog) => [compiled(dialog.pattern), dialog]);
-  }
+export function screenReader({ ready, acknowledge, injection, dialogs }: TerminalProfile): ScreenReader {
+  const compiled = (source: string): RegExp => new RegExp(source, 'mu');
+  const readyPatterns = (ready?.patterns ?? []).map(compiled);
+  const busyPatterns = acknowledge.busy.map(compiled);
+  const queuedPatterns = acknowledge.queued.map(compiled);
+  const draftPatterns = injection.draft.map(compiled);
+  const dialogPatterns = dialogs.map((pattern) => ({ pattern, regex: compiled(pattern.pattern) }));
 
-  read(capture: PaneCapture, history: AgentHistory): Screen {
-    const text = capture.lines.map((line) => line.trimEnd()).join('\n');
-    const fits = (pattern: RegExp): boolean => pattern.test(text);
-    const dialog = this.#dialogOn(text, history);
-    const isQueued = this.#queued.some(fits);
-    return {
-      capture,
-      text,
-      dialog,
-      isReady: dialog === null && this.#ready.every(fits),
-      // Some agents show it only in the title.
-      isBusy: dialog === null && this.#busy.some((pattern) => pattern.test(text) || pattern.test(capture.title)),
-      isQueued,
-      draft: isQueued ? 'none' : this.#draftOn(text, capture, history),
-    };
-  }
-
-  #dialogOn(text: string, { wasReady }: AgentHistory): SeenDialog | null {
-    for (const [regex, pattern] of this.#dialogs) {
+  const dialogOn = (text: string, { wasReady }: AgentHistory): SeenDialog | null => {
+    for (const { pattern, regex } of dialogPatterns) {
       if (pattern.atStart && wasReady) continue;
       const match = regex.exec(text);
       if (match !== null) return { pattern, name: pattern.name, text: dialogAround(text, match.index) };
     }
     return null;
-  }
+  };
 
-  #draftOn(text: string, capture: PaneCapture, { idleRow }: AgentHistory): Screen['draft'] {
-    if (this.#draft.length > 0) return this.#draft.some((pattern) => pattern.test(text)) ? 'some' : 'none';
+  const draftOn = (text: string, capture: PaneCapture, { idleRow }: AgentHistory): Screen['draft'] => {
+    if (draftPatterns.length > 0) return draftPatterns.some((pattern) => pattern.test(text)) ? 'some' : 'none';
     // Without clear keys there is no use in guessing.
-    if (this.#ways.injection.clearKeys.length === 0 || idleRow === null) return 'none';
+    if (injection.clearKeys.length === 0 || idleRow === null) return 'none';
     const row = rowAtCursor(capture);
     return row === '' || row === idleRow ? 'none' : 'perhaps';
-  }
-}
+  };
 
-function compiled(source: string): RegExp {
-  return new RegExp(source, 'mu');
+  return (capture, history) => {
+    const text = capture.lines.map((line) => line.trimEnd()).join('\n');
+    const fits = (pattern: RegExp): boolean => pattern.test(text);
+    const dialog = dialogOn(text, history);
+    const isQueued = queuedPatterns.some(fits);
+    return {
+      capture,
+      text,
+      dialog,
+      isReady: dialog === null && readyPatterns.every(fits),
+      // Some agents show it only in the title.
+      isBusy: dialog === null && busyPatterns.some((pattern) => fits(pattern) || pattern.test(capture.title)),
+      isQueued,
+      draft: isQueued ? 'none' : draftOn(text, capture, history),
+    };
+  };
 }
 
 /** The dialog as a person sees it: from a ruled line above it, if one is near, to the end of the screen. */
@@ -105,8 +93,8 @@ export function limitsOn(text: string, patterns: readonly LimitPattern[]): reado
   return patterns.flatMap(({ pattern }) => [...text.matchAll(new RegExp(pattern, 'gmu'))].map(([match]) => match));
 }
 
-/** Error messages, one line each, from top to bottom. */
-export function errorsOn(text: string, patterns: readonly string[]): readonly ShownError[] {
+/** Error messages, one line each, from top to bottom. `line`: the first, from 0. */
+export function errorsOn(text: string, patterns: readonly string[]) {
   return patterns
     .flatMap((pattern) => [...text.matchAll(new RegExp(pattern, 'gmu'))])
     .toSorted((one, other) => one.index - other.index)
@@ -114,12 +102,6 @@ export function errorsOn(text: string, patterns: readonly string[]): readonly Sh
       message: message.replaceAll(/\s+/g, ' ').trim(),
       line: text.slice(0, index).split('\n').length - 1,
     }));
-}
-
-export interface ShownError {
-  readonly message: string;
-  /** First line, from 0. */
-  readonly line: number;
 }
 
 /**

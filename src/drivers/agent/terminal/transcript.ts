@@ -1,16 +1,14 @@
 // Everything that a terminal printed, as bytes in files written by tmux (agent/tmux/transcript-segments.ts). Reads the
 // bracketed-paste mode and the last output from it.
 
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { closeSync, constants, readSync, statSync } from 'node:fs';
 
-import { ABSENT, EXHAUSTED, REFUSED, tolerate, tolerateAsync } from '../../../sys/errors.ts';
-import { readFileEnd } from '../../../sys/files.ts';
+import { ABSENT, tolerate, tolerateAsync, UNUSABLE } from '../../../sys/errors.ts';
+import { openForReading, openRegular, readFileEnd } from '../../../sys/files.ts';
 import { hasSegment, type Segment, segmentsOf } from '../tmux/transcript-segments.ts';
 
 export class Transcript {
   readonly #path: string;
-  /** The last known segment. */
   #last: Segment | null = null;
   #scanned = 0;
   /** The unscanned end: an escape sequence may be cut in two. */
@@ -33,7 +31,7 @@ export class Transcript {
 
   /** Whether the program enabled bracketed paste. Scans only new output. */
   async isBracketed(): Promise<boolean> {
-    await tolerateAsync(UNREADABLE, undefined, this.#scanNewOutput());
+    await tolerateAsync(UNUSABLE, undefined, this.#scanNewOutput());
     return this.#isBracketed;
   }
 
@@ -41,7 +39,7 @@ export class Transcript {
     for (const { path, at, size } of segmentsOf(this.#path)) {
       if (at + size <= this.#scanned) continue;
       this.#scanned = Math.max(this.#scanned, at);
-      await using file = await open(path, 'r');
+      await using file = await openRegular(path, constants.O_RDONLY);
       const chunk = Buffer.alloc(CHUNK_BYTES);
       for (;;) {
         const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#scanned - at);
@@ -63,7 +61,7 @@ export class Transcript {
 
   /** Output since the offset without control sequences, up to a limit. */
   textSince(offset: number): string {
-    return tolerate(UNREADABLE, '', () => {
+    return tolerate(UNUSABLE, '', () => {
       const bytes = Buffer.alloc(SINCE_BYTES);
       let length = 0;
       for (const { path, at, size } of segmentsOf(this.#path)) {
@@ -77,7 +75,7 @@ export class Transcript {
 
   /** The last output without control sequences; null if empty. */
   tail(): string | null {
-    return tolerate(UNREADABLE, null, () => {
+    return tolerate(UNUSABLE, null, () => {
       // The last segment may have started a moment ago.
       const last = segmentsOf(this.#path).slice(-2);
       return lastWords(last.map(({ path }) => readFileEnd(path, TAIL_BYTES)).join(''));
@@ -85,10 +83,8 @@ export class Transcript {
   }
 }
 
-const UNREADABLE = [...ABSENT, ...REFUSED, ...EXHAUSTED];
-
 function readAt(path: string, bytes: Buffer, from: number): number {
-  const file = openSync(path, 'r');
+  const file = openForReading(path);
   try {
     return readSync(file, bytes, 0, bytes.length, from);
   } finally {
@@ -104,7 +100,6 @@ const WORDS_MAX = 4_096;
 /* oxlint-disable no-control-regex -- control sequences are what is looked for */
 /** Mode changes, and a reset of the whole terminal, which has no modes. */
 const MODES = /\u001b\[\?([\d;]+)([hl])|\u001bc/g;
-/** Longest mode sequence. */
 const SEQUENCE_MAX = 64;
 
 export function lastWords(text: string): string | null {

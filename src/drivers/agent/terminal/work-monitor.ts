@@ -13,11 +13,11 @@ import type { Adapter } from '../../../ir/adapter.ts';
 import { failure } from '../../../ir/failure.ts';
 import { IdleWatch, processActivity } from '../headless/idle-watch.ts';
 import { limitIn } from '../headless/limit.ts';
-import type { AgentLimit, WorkEnd } from '../host.ts';
+import { type AgentLimit, never, type WorkEnd } from '../host.ts';
 import type { PromptDelivery } from './deliver-prompt.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { HookLog } from './hook-log.ts';
-import { IdleDetector } from './idle-detector.ts';
+import { idleDetector } from './idle-detector.ts';
 import type { DialogDecision, PostDialog } from './post-dialog.ts';
 import { pause } from './screen-watcher.ts';
 import { describeScreen, errorAfter, limitsOn, type Screen } from './screen.ts';
@@ -40,7 +40,7 @@ export interface WorkRequest
 /** Never resolves if the agent is gone or monitoring was stopped. */
 export async function monitorWork(request: WorkRequest): Promise<WorkEnd> {
   const { watcher, over, isAlive, dialogs, postDialog, resume } = request;
-  using monitor = new WorkMonitor(request);
+  using monitor = workMonitor(request);
   using _watch = watcher.watch();
   over.addEventListener('abort', () => watcher.wake());
   while (!over.aborted && isAlive()) {
@@ -57,7 +57,7 @@ export async function monitorWork(request: WorkRequest): Promise<WorkEnd> {
     await watcher.untilChanged(since, POLL_MS, true);
     if (watcher.changes !== since) await pause(CALM_MS, true);
   }
-  return new Promise(() => undefined);
+  return never();
 }
 
 /** Poll interval; output wakes the loop earlier. */
@@ -65,115 +65,82 @@ const POLL_MS = 2_000;
 /** Shortest poll interval: a busy screen changes many times a second. */
 const CALM_MS = 250;
 
-class WorkMonitor {
-  readonly #request: WorkRequest;
-  readonly #idleDetector: IdleDetector;
-  #silence: IdleWatch | null = null;
-  #silentMs: number | null = null;
-  #hasShownLife = false;
-  #isAsked = false;
-  #isIdle = false;
-  #printed: number;
-  #events: number;
-  #isQueued: boolean;
-  #failedSince: number | null = null;
-  #limit: AgentLimit | null;
+function workMonitor({ ways, adapter, hooks, transcript, record, marker, prompt, save, note }: WorkRequest) {
+  const { firstMs, idleMs: laterMs, failed: failedPatterns } = ways.liveness;
+  const idle = idleDetector(ways, hooks);
+  let silence: IdleWatch | null = null;
+  let silentMs: number | null = null;
+  let [hasShownLife, isAsked, isIdle] = [false, false, false];
+  let [printed, events] = [transcript.size(), hooks?.events ?? 0];
+  let isQueued = record?.state.kind === 'queued';
+  let failedSince: number | null = null;
+  let limit = record?.limit ?? null;
+  if (isQueued) void note({ delivery: 'queued' });
 
-  constructor(request: WorkRequest) {
-    const { ways, hooks, transcript, record, note } = request;
-    this.#request = request;
-    this.#idleDetector = new IdleDetector(ways, hooks);
-    this.#limit = record?.limit ?? null;
-    this.#printed = transcript.size();
-    this.#events = hooks?.events ?? 0;
-    this.#isQueued = record?.state.kind === 'queued';
-    if (this.#isQueued) void note({ delivery: 'queued' });
-    const { firstMs, idleMs } = ways.liveness;
-    this.#watchLife(firstMs ?? idleMs);
-  }
-
-  /** Null while the work continues. */
-  observe(screen: Screen, now: number): WorkEnd | null {
-    this.#isAsked = screen.dialog !== null;
-    this.#isIdle = this.#idleDetector.observe(screen, now) && this.#idleDetector.canDetect;
-    this.#noteBegun(screen);
-    this.#noteLife(screen);
-    this.#limit ??= this.#limitOn(screen);
-    if (this.#limit !== null) return { kind: 'limit', limit: this.#limit };
-    if (this.#silentMs === null) return this.#failed(screen, now);
-    const silence = `for ${formatDuration(this.#silentMs)} it has printed nothing, called no hook and done no work`;
-    return { kind: 'idle', reason: `${silence}; ${describeScreen(screen)}` };
-  }
-
-  [Symbol.dispose](): void {
-    this.#silence?.close();
-  }
-
-  /** A queued prompt begins when the work before it ends. */
-  #noteBegun({ isQueued }: Screen): void {
-    const { save, note } = this.#request;
-    if (!this.#isQueued || isQueued) return;
-    this.#isQueued = false;
-    save({ state: { kind: 'accepted' } });
-    void note({ delivery: 'accepted' });
-  }
-
-  #noteLife(screen: Screen): void {
-    const { hooks, transcript } = this.#request;
-    const printed = transcript.size();
-    const events = hooks?.events ?? 0;
-    const hasPrinted = printed > this.#printed && screen.dialog === null && !this.#isIdle;
-    const isSign = hasPrinted || events > this.#events || screen.dialog !== null;
-    this.#printed = printed;
-    this.#events = events;
-    if (!isSign) return;
-    if (!this.#hasShownLife) {
-      this.#hasShownLife = true;
-      this.#watchLife(this.#request.ways.liveness.idleMs);
-    }
-    this.#silence?.sign();
-  }
-
-  #watchLife(idleMs: number | null): void {
-    this.#silence?.close();
+  const watchLife = (idleMs: number | null): void => {
+    silence?.close();
     if (idleMs === null) return;
-    this.#silence = new IdleWatch({
+    silence = new IdleWatch({
       idleMs,
-      signs: () => processActivity(this.#request.marker),
-      toolInFlight: () => this.#isAsked || (this.#request.hooks?.toolInFlight === true && !this.#isIdle),
+      signs: () => processActivity(marker),
+      toolInFlight: () => isAsked || (hooks?.toolInFlight === true && !isIdle),
       idle: () => {
-        this.#silentMs = idleMs;
+        silentMs = idleMs;
       },
       background: true,
     });
-  }
+  };
+  watchLife(firstMs ?? laterMs);
 
-  #limitOn(screen: Screen): AgentLimit | null {
-    const { hooks, record, save } = this.#request;
-    const { limits } = this.#request.adapter;
-    const reported = hooks?.failure?.message ?? '';
-    const fresh = difference(limitsOn(screen.text, limits), record?.limitsBefore ?? []);
+  const noteLife = (): void => {
+    const [printedBefore, eventsBefore] = [printed, events];
+    [printed, events] = [transcript.size(), hooks?.events ?? 0];
+    const hasPrinted = printed > printedBefore && !isIdle;
+    if (!hasPrinted && events <= eventsBefore && !isAsked) return;
+    if (!hasShownLife) watchLife(laterMs);
+    hasShownLife = true;
+    silence?.sign();
+  };
+
+  const limitOn = ({ text, isBusy }: Screen): AgentLimit | null => {
+    const fresh = difference(limitsOn(text, adapter.limits), record?.limitsBefore ?? []);
     // A busy agent may only show a warning, or retry.
-    const shown = screen.isBusy ? '' : fresh.join('\n');
-    const limit = limitIn(reported, limits, Date.now()) ?? limitIn(shown, limits, Date.now());
-    if (limit !== null) save({ limit });
-    return limit;
-  }
+    const shown = isBusy ? '' : fresh.join('\n');
+    const reported = limitIn(hooks?.failure?.message ?? '', adapter.limits, Date.now());
+    const found = reported ?? limitIn(shown, adapter.limits, Date.now());
+    if (found !== null) save({ limit: found });
+    return found;
+  };
 
-  #failed(screen: Screen, now: number): WorkEnd | null {
-    const { hooks, ways, prompt: said, record } = this.#request;
-    const before = record?.failuresBefore ?? [];
-    const shown = this.#isIdle ? errorAfter(screen, ways.liveness.failed ?? [], { said, before }) : null;
-    const error = hooks?.failure?.message ?? shown;
-    if (error === null || screen.isBusy || screen.dialog !== null) {
-      this.#failedSince = null;
-      return null;
-    }
-    this.#failedSince ??= now;
-    if (now - this.#failedSince < ways.timing.recoverMs) return null;
+  const failedOn = (screen: Screen, now: number): WorkEnd | null => {
+    const texts = { said: prompt, before: record?.failuresBefore ?? [] };
+    const error = hooks?.failure?.message ?? (isIdle ? errorAfter(screen, failedPatterns ?? [], texts) : null);
+    failedSince = error === null || screen.isBusy || isAsked ? null : (failedSince ?? now);
+    if (failedSince === null || now - failedSince < ways.timing.recoverMs) return null;
     const message = `the agent stopped with an error${error === '' ? '' : `: ${error}`}`;
     return { kind: 'over', outcome: { kind: 'failure', failure: failure('agent-crashed', message) } };
-  }
+  };
+
+  return {
+    /** Null while the work continues. */
+    observe(screen: Screen, now: number): WorkEnd | null {
+      isAsked = screen.dialog !== null;
+      isIdle = idle.observe(screen, now) && idle.canDetect;
+      // A queued prompt begins when the work before it ends.
+      if (isQueued && !screen.isQueued) {
+        isQueued = false;
+        save({ state: { kind: 'accepted' } });
+        void note({ delivery: 'accepted' });
+      }
+      noteLife();
+      limit ??= limitOn(screen);
+      if (limit !== null) return { kind: 'limit', limit };
+      if (silentMs === null) return failedOn(screen, now);
+      const what = `for ${formatDuration(silentMs)} it has printed nothing, called no hook and done no work`;
+      return { kind: 'idle', reason: `${what}; ${describeScreen(screen)}` };
+    },
+    [Symbol.dispose]: () => silence?.close(),
+  };
 }
 
 /** Items that occur more often than before. */

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { type Block, BlockReader } from './connection.ts';
+import { type Block, blockReader } from './connection.ts';
 
 function read(chunks: readonly string[], linesDue = 0): { blocks: Block[]; exits: string[] } {
   const blocks: Block[] = [];
   const exits: string[] = [];
-  const reader = new BlockReader({
+  const take = blockReader({
     block: (block) => void blocks.push(block),
     exit: (reason) => void exits.push(reason),
     linesDue: () => linesDue,
   });
-  for (const chunk of chunks) reader.read(chunk);
+  for (const chunk of chunks) take(chunk);
   return { blocks, exits };
 }
 

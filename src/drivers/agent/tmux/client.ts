@@ -34,7 +34,6 @@ export class TmuxClient {
     this.#place = options.socket ?? "the user's own";
   }
 
-  /** The error is a sentence. */
   reach(start: boolean): Promise<Result<Readonly<Connection>, string>> {
     this.#last = this.#last.then((last) => {
       if (last.ok && !last.value.isOver) return last;

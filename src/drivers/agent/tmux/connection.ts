@@ -17,7 +17,7 @@ import type { Readable, Writable } from 'node:stream';
 
 import { err, ok, type Result } from '../../../base/errors.ts';
 import { within } from '../../../sys/clock.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { isErrno, tolerate, UNUSABLE } from '../../../sys/errors.ts';
 import { outputOf, startHelper } from '../../../sys/process.ts';
 import { findProgram } from '../../recording-shell.ts';
 import { type Command, commandLine } from './command-line.ts';
@@ -39,7 +39,6 @@ export interface ServerLife {
 }
 
 export type Answer =
-  /** Output of each command. */
   | { readonly kind: 'done'; readonly blocks: readonly (readonly string[])[] }
   /** tmux's message; earlier commands were run, later ones were not. */
   | { readonly kind: 'refused'; readonly at: number; readonly error: string }
@@ -60,15 +59,14 @@ interface Waiting {
 
 /** A server that is exiting accepts no connection, but its successor does. */
 const TRIES = 3;
-const UNREADABLE = [...ABSENT, ...REFUSED, ...EXHAUSTED];
 
-/** `start`: start a server if none is running. The error is a sentence. */
+/** `start`: start a server if none is running. */
 export async function connect(options: TmuxOptions, start: boolean): Promise<Result<Readonly<Connection>, string>> {
   const { socket, environment } = options;
   const program = findProgram(options.program, environment['PATH'] ?? '');
   if (program === null) return err(`there is no program ${options.program}`);
   // tmux would delete any file there. If we cannot look, tmux cannot either, and its message is better.
-  const isFree = socket === null || tolerate(UNREADABLE, true, () => lstatSync(socket).isSocket());
+  const isFree = socket === null || tolerate(UNUSABLE, true, () => lstatSync(socket).isSocket());
   if (!isFree) return err(`${socket} exists and is not a socket`);
   const settings = socket === null ? [] : privateSettings(environment);
   for (let tries = 1; ; tries += 1) {
@@ -135,17 +133,14 @@ async function startClient(options: TmuxOptions, start: boolean, session: string
     const env = clientEnvironment(environment, socket !== null);
     return ok(await startHelper(() => spawn('/bin/sh', args, { cwd: '/', env, detached: true, stdio })));
   } catch (error) {
-    if (isErrno(error, 'E2BIG', ...UNREADABLE)) return err(error.message);
+    if (isErrno(error, 'E2BIG', ...UNUSABLE)) return err(error.message);
     throw error;
   }
 }
 
 /** Overrides the user's settings: see GUARD; and the client must not end up in another session. */
-const CONTROL_SETTINGS = [
-  [';', 'set-option', 'destroy-unattached', 'off'],
-  [';', 'set-option', 'detach-on-destroy', 'on'],
-  [';', 'set-option', '-w', 'remain-on-exit', 'off'],
-].flat();
+const CONTROL_SETTINGS =
+  '; set-option destroy-unattached off ; set-option detach-on-destroy on ; set-option -w remain-on-exit off'.split(' ');
 
 export class Connection {
   server: ServerLife = { id: '', pasteFlags: '' };
@@ -154,7 +149,6 @@ export class Connection {
   readonly #session: string;
   readonly #waiting: Waiting[] = [];
   readonly #gone: Promise<void>;
-  /** Last message before the exit. */
   #lastWords = '';
 
   constructor(client: Client, session: string) {
@@ -162,14 +156,14 @@ export class Connection {
     this.#session = session;
     client.once('error', (error) => this.#end(error.message));
     const { stdin, stdout, stderr } = client;
-    const reader = new BlockReader({
+    const read = blockReader({
       block: (block) => this.#take(block),
       exit: (reason) => {
         this.#lastWords ||= reason;
       },
       linesDue: () => this.#linesDue(),
     });
-    stdout.setEncoding('utf8').on('data', (text: string) => reader.read(text));
+    stdout.setEncoding('utf8').on('data', read);
     stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#lastWords ||= text.trim();
     });
@@ -276,42 +270,36 @@ export interface Block {
   readonly lines: readonly string[];
 }
 
-export interface BlockEvents {
+interface BlockEvents {
   block(block: Block): void;
   exit(reason: string): void;
   /** Minimum number of lines in our next block. */
   linesDue(): number;
 }
 
-export class BlockReader {
-  readonly #events: BlockEvents;
-  #partial = '';
-  #open: { readonly numbers: string; readonly own: boolean; readonly lines: string[] } | null = null;
-
-  constructor(events: BlockEvents) {
-    this.#events = events;
-  }
-
-  read(text: string): void {
-    const lines = (this.#partial + text).split('\n');
-    this.#partial = lines.pop() ?? '';
-    for (const line of lines) this.#take(line);
-  }
-
-  #take(line: string): void {
-    const open = this.#open;
+/** Returns a function that takes more output. */
+export function blockReader(events: BlockEvents): (text: string) => void {
+  let partial = '';
+  let open: { readonly numbers: string; readonly own: boolean; readonly lines: string[] } | null = null;
+  const take = (line: string): void => {
     if (open === null) {
       const [, numbers = '', flags] = /^%begin (\d+ \d+ (\d+))$/.exec(line) ?? [];
-      if (flags !== undefined) this.#open = { numbers, own: flags === '1', lines: [] };
-      else if (/^%exit(?: |$)/.test(line)) this.#events.exit(line.slice('%exit '.length));
+      if (flags !== undefined) open = { numbers, own: flags === '1', lines: [] };
+      else if (/^%exit(?: |$)/.test(line)) events.exit(line.slice('%exit '.length));
       return;
     }
-    const isEnd = line === `%end ${open.numbers}` || line === `%error ${open.numbers}`;
-    if (!isEnd || (open.own && open.lines.length < this.#events.linesDue())) {
-      open.lines.push(line);
+    const { numbers, own, lines } = open;
+    const isEnd = line === `%end ${numbers}` || line === `%error ${numbers}`;
+    if (!isEnd || (own && lines.length < events.linesDue())) {
+      lines.push(line);
       return;
     }
-    this.#open = null;
-    this.#events.block({ own: open.own, failed: line.startsWith('%error'), lines: open.lines });
-  }
+    open = null;
+    events.block({ own, failed: line.startsWith('%error'), lines });
+  };
+  return (text) => {
+    const lines = (partial + text).split('\n');
+    partial = lines.pop() ?? '';
+    for (const line of lines) take(line);
+  };
 }

@@ -88,7 +88,7 @@ export function socketPaths(run: SocketOwner): { readonly folder: string; readon
   return present(fitting, 'no place is short enough for a socket');
 }
 
-/** Creates its folders. The error is a sentence. */
+/** Creates its folders. */
 export function privateSocket(run: SocketOwner): Result<ReturnType<typeof socketPaths>, string> {
   const place = socketPaths(run);
   try {

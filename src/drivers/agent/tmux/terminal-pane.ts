@@ -14,7 +14,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { ABSENT, EXHAUSTED, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { tolerate, UNUSABLE } from '../../../sys/errors.ts';
 import { openPrivate } from '../../../sys/files.ts';
 import { type TmuxClient, type TmuxRequest, TRIES } from './client.ts';
 import { type Command, formatText } from './command-line.ts';
@@ -85,20 +85,6 @@ export class TerminalPane {
     };
   }
 
-  /** The last lines of the screen and its scrollback, without blank ones at the end. */
-  async history(lines: number): Promise<readonly string[]> {
-    const read = await this.#read(
-      '#{pane_height} #{history_size}',
-      ['capture-pane', '-p', '-t', this.id, '-S', `-${lines}`],
-      (text) => {
-        const [rows = 0, above = 0] = text.split(' ').map(Number);
-        return rows + Math.min(above, lines);
-      },
-    );
-    const printed = (read?.printed ?? []).map(withoutBlanks);
-    return printed.slice(0, printed.findLastIndex((line) => line !== '') + 1).slice(-lines);
-  }
-
   /** As one paste, byte for byte, bracketed if the program asked for it. */
   async paste(text: Buffer, seen?: PaneCapture): Promise<InputResult> {
     if (text.length === 0) return (await this.#value('')) === null ? 'gone' : 'done';
@@ -121,14 +107,12 @@ export class TerminalPane {
     return this.#put([['send-keys', '-t', this.id, '--', ...keys]], seen);
   }
 
-  /** Text as key presses. */
   type(text: string, seen?: PaneCapture): Promise<InputResult> {
     // NUL can be sent only by the name of its key.
     const [first = [], ...more] = text.split('\0').map((part) => ['send-keys', '-l', '-t', this.id, '--', part]);
     return this.#put([first, ...more.flatMap((part) => [['send-keys', '-t', this.id, 'C-Space'], part])], seen);
   }
 
-  /** Ends copy mode and other modes. */
   async leaveMode(): Promise<void> {
     await this.#ask([['copy-mode', '-q', '-t', this.id]]);
   }
@@ -136,10 +120,6 @@ export class TerminalPane {
   /** For programs started in its session from now on. */
   async setEnvironment(name: string, value: string): Promise<void> {
     await this.#ask([['set-environment', '-t', this.id, '--', name, value]]);
-  }
-
-  sessionName(): Promise<string | null> {
-    return this.#value('#{session_name}');
   }
 
   /** Together with its original session, if it is still there. */
@@ -214,9 +194,8 @@ export class TerminalPane {
   }
 }
 
-/** Whether the file could be written. */
 function isWritten(path: string, text: Buffer): boolean {
-  return tolerate([...ABSENT, ...REFUSED, ...EXHAUSTED], false, () => {
+  return tolerate(UNUSABLE, false, () => {
     const file = openPrivate(path);
     try {
       writeFileSync(file, text);

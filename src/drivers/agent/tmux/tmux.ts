@@ -19,7 +19,7 @@ import { isAbsolute } from 'node:path';
 
 import { err, ok, present, type Result } from '../../../base/errors.ts';
 import { quote } from '../../../ir/quote.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate } from '../../../sys/errors.ts';
+import { ABSENT, isErrno, REFUSED, tolerate, UNUSABLE } from '../../../sys/errors.ts';
 import { openPrivate } from '../../../sys/files.ts';
 import { TmuxClient } from './client.ts';
 import { type Command, formatText, timeFormatText } from './command-line.ts';
@@ -58,7 +58,6 @@ export class Tmux {
     return answer.kind === 'done' ? ok(answer.blocks[0] ?? []) : err(answer.error);
   }
 
-  /** The error is a sentence. */
   async open(request: TerminalRequest): Promise<Result<TerminalPane, string>> {
     const { name, transcript } = request;
     const refusal = refusalOf(request);
@@ -102,12 +101,6 @@ export class Tmux {
     return new TerminalPane(this.#client, id, server, (shown.blocks[0] ?? []).join('\n'));
   }
 
-  /** Whether a session of that name exists, ours or not. */
-  async has(name: string): Promise<boolean> {
-    const answer = await this.#client.ask([['has-session', '-t', `=${name}`]], { repeatable: true });
-    return answer.kind === 'done';
-  }
-
   /** Sessions stay. */
   close(): void {
     this.#client.close();
@@ -130,7 +123,7 @@ function refusalOf({ name, command, cwd, environment, transcript, marker }: Term
     closeSync(openPrivate(transcript));
     return null;
   } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return error.message;
+    if (isErrno(error, ...UNUSABLE)) return error.message;
     throw error;
   }
 }
@@ -148,7 +141,10 @@ function openingCommands(request: TerminalRequest, inherited: readonly string[],
   const forSession = (option: string, value: string) => ['set-option', ...at, option, value];
   const forWindow = (option: string, value: string) => ['set-option', '-w', ...at, option, value];
   const forPane = (option: string, value: string) => ['set-option', '-p', ...at, option, value];
-  const shell = environment['SHELL'];
+  const { SHELL: shell = '' } = environment;
+  // tmux accepts nothing else as `default-shell`, which it exports as SHELL.
+  const isShell =
+    isAbsolute(shell) && tolerate([...ABSENT, ...REFUSED], false, () => accessSync(shell, constants.X_OK)) !== false;
   const variables = Object.entries(environment)
     .filter(([variable, value]) => (variable === 'TMUX' ? value === '' : !OF_TMUX.has(variable)))
     .flatMap(([variable, value]) => ['-e', `${variable}=${value}`]);
@@ -160,7 +156,7 @@ function openingCommands(request: TerminalRequest, inherited: readonly string[],
     forSession('destroy-unattached', 'off'),
     forSession('update-environment', ''),
     forSession('history-limit', String(request.scrollback)),
-    ...(shell !== undefined && isShell(shell) ? [forSession('default-shell', shell)] : []),
+    ...(isShell ? [forSession('default-shell', shell)] : []),
     ...inherited
       .filter((variable) => !(variable in environment))
       .map((variable) => ['set-environment', ...at, '-r', '--', variable]),
@@ -179,14 +175,6 @@ function openingCommands(request: TerminalRequest, inherited: readonly string[],
 
 /** Variables that tmux sets itself. */
 const OF_TMUX = new Set(['TERM', 'TERM_PROGRAM', 'TERM_PROGRAM_VERSION', 'TMUX_PANE']);
-
-/** tmux accepts nothing else as `default-shell`, which it exports as SHELL. */
-function isShell(path: string): boolean {
-  return tolerate([...ABSENT, ...REFUSED], false, () => {
-    accessSync(path, constants.X_OK);
-    return isAbsolute(path);
-  });
-}
 
 /** Parses `show-environment`. A value of several lines may look like more names; extra names do no harm. */
 function namesIn(lines: readonly string[]): readonly string[] {

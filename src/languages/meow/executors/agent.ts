@@ -54,7 +54,6 @@ function refuseWaiting(report: Report, step: TomlTable): void {
   }
 }
 
-/** Outputs of a started agent. */
 const OUTPUTS: ReadonlyMap<string, OutputType> = new Map(
   ['session_id', 'terminal', 'workdir', 'agent', 'adapter'].map((name) => [name, 'string']),
 );
@@ -117,6 +116,5 @@ export function lowerAgent(scope: Scope, step: TomlTable, hint: string): Text | 
   const agent = neededStringAt(scope.report, step, 'agent', hint);
   if (agent === null) return null;
   if (agent.value.trim() !== '') return lowerText(scope, agent);
-  scope.report.error('invalid-value', agent.place, 'the name of the agent is empty', hint);
-  return null;
+  return scope.report.error('invalid-value', agent.place, 'the name of the agent is empty', hint);
 }

@@ -1,7 +1,7 @@
 // All executors, by name.
 
 import { own } from '../../../base/json.ts';
-import type { CommandSpec } from '../../../ir/effect.ts';
+import { type CommandSpec, commandSpec } from '../../../ir/effect.ts';
 import type { Text } from '../../../ir/text.ts';
 import type { Transition } from '../../../ir/transition.ts';
 import { booleanAt, durationAt, neededStringAt, valueOf } from '../../toml-fields.ts';
@@ -123,16 +123,9 @@ function lowerCommand(
     report.error('empty-command', script.place, `the ${key} is empty`, cure);
   }
   const isCondition = key === 'condition';
-  return {
-    kind: 'command',
-    script: lowerScript(scope, script),
-    cwd,
-    env,
-    captures,
-    verdict: isCondition ? 'condition' : 'success',
-    errors: isCondition && onlyRequestsGate(script.value) ? [2] : [],
-    steering: null,
-  };
+  const verdict = isCondition ? 'condition' : 'success';
+  const errors = isCondition && onlyRequestsGate(script.value) ? [2] : [];
+  return commandSpec(lowerScript(scope, script), cwd, { env, captures, verdict, errors });
 }
 
 /**

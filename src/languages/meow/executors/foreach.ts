@@ -3,10 +3,10 @@
 import { coerce } from '../../../ir/output.ts';
 import type { Each } from '../../../ir/program.ts';
 import type { ValueTemplate } from '../../../ir/text.ts';
-import type { Report } from '../../report.ts';
+import { missing, type Report } from '../../report.ts';
 import { wholeReference } from '../../template.ts';
-import { booleanAt, checkName, missing, stringAt, valueOf } from '../../toml-fields.ts';
-import { describeToml, placeWithin, type TomlTable, type TomlValue } from '../../toml-tree.ts';
+import { booleanAt, checkName, stringAt, valueOf, wrongType } from '../../toml-fields.ts';
+import { placeWithin, type TomlTable, type TomlValue } from '../../toml-tree.ts';
 import { ARTICLED, checkNotBuiltin, type Scope, typeOfReference } from '../scope.ts';
 import { lowerTarget, readStepTarget } from '../target.ts';
 import { lowerCountAt, lowerTextAt, lowerValue } from '../text.ts';
@@ -85,11 +85,7 @@ function lowerItems(scope: Scope, step: TomlTable): Each['items'] | null {
 
 function lowerList(scope: Scope, value: TomlValue): Each['items'] | null {
   if (value.kind === 'list') return { kind: 'value', value: lowerValue(scope, value) };
-  if (value.kind !== 'string') {
-    const message = `"items" must be a list, got ${describeToml(value)}`;
-    scope.report.error('wrong-type', value.place, message, EXAMPLE);
-    return null;
-  }
+  if (value.kind !== 'string') return wrongType(scope.report, value, '"items" must be a list', EXAMPLE);
   const template = lowerValue(scope, value);
   if (template.kind === 'text') {
     // A text may contain a list as JSON.
@@ -104,8 +100,7 @@ function lowerList(scope: Scope, value: TomlValue): Each['items'] | null {
   }
   const list = coerce(value.value, 'json');
   if (list.ok && Array.isArray(list.value)) return { kind: 'value', value: { kind: 'literal', value: list.value } };
-  scope.report.error('wrong-type', value.place, '"items" is a string, but not a JSON list', EXAMPLE);
-  return null;
+  return scope.report.error('wrong-type', value.place, '"items" is a string, but not a JSON list', EXAMPLE);
 }
 
 function lowerParallel(scope: Scope, step: TomlTable): ValueTemplate {

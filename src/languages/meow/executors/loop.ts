@@ -1,8 +1,8 @@
 // `loop`: a workflow or inline steps, round after round, until a condition, an output or the number of rounds ends it.
 
 import type { Loop } from '../../../ir/program.ts';
-import type { Report } from '../../report.ts';
-import { durationAt, missing, stringAt, valueOf } from '../../toml-fields.ts';
+import { missing, type Report } from '../../report.ts';
+import { durationAt, stringAt, valueOf } from '../../toml-fields.ts';
 import type { TomlEntry, TomlString, TomlTable } from '../../toml-tree.ts';
 import { ARTICLED, checkRoundOutput, type Scope } from '../scope.ts';
 import type { StepSyntax, TargetSyntax } from '../syntax.ts';
@@ -83,7 +83,8 @@ function readCondition(
 function readExhausted(report: Report, step: TomlTable, readInline: ReadInline): TargetSyntax | null {
   const reference = valueOf(step, EXHAUSTED, 'string');
   if (reference === null) {
-    const target = readTarget(report, step, EXHAUSTED, readInline);
+    const hint = 'Write "fail", "continue", the name of a workflow (".give-up"), or a table: { inline = […] }.';
+    const target = readTarget(report, step, EXHAUSTED, readInline, hint);
     return target && { ...target, kind: 'exhausted' };
   }
   if (!namesWorkflow(reference.value)) return null;
@@ -114,8 +115,7 @@ function lowerOutput(scope: Scope, { table }: StepSyntax): Loop['check'] | null 
   const split = path.indexOf('outputs');
   if (!/^[\w-]+(?:\.[\w-]+)*$/.test(value) || split < 1 || split === path.length - 1) {
     const hint = 'Name a step of the round and its output, without braces: until_output = "review.outputs.approved".';
-    report.error('invalid-value', place, `"until_output" cannot be ${JSON.stringify(value)}`, hint);
-    return null;
+    return report.error('invalid-value', place, `"until_output" cannot be ${JSON.stringify(value)}`, hint);
   }
   const type = checkRoundOutput(scope, [step], path, place);
   if (type === 'integer' || type === 'number' || type === 'file_path') {

@@ -1,0 +1,1 @@
+while [ ! -e found ]; do sleep 1; done; echo "<goto>NEXT.md</goto>"
