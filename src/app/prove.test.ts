@@ -279,6 +279,121 @@ steps:
   });
 });
 
+/** Each of them is reproduced by its test: see checkCounterexamples. */
+describe('counterexamples of every kind', () => {
+  const each = step(
+    'each',
+    'foreach',
+    'items_file = "list.json"\nitem_var = "item"\nneeds = ["a"]\ntemplate = ".body"\n[body]\nname = "body"\n[[body.steps]]\nid = "b"\nexecutor = "shell"\ncommand = "x {{item}}"',
+  );
+  const spawned = step('start', 'spawn', 'agent = "w"\nadapter = "sim"');
+  const work = (more = ''): string => step('work', 'agent', `agent = "w"\nneeds = ["start"]\n${more}`);
+  const state = (...targets: readonly string[]): string =>
+    `---\nallowed_transitions:\n${targets.map((to) => `  - ${to}\n`).join('')}---\nWork.\n`;
+
+  test.each<[string, string, Files, string]>([
+    [
+      'a list in a file',
+      'w.meow.toml',
+      { 'w.meow.toml': meow(shell('a'), each) },
+      'at_most = { visits = { "each.*.b" = 1 } }',
+    ],
+    [
+      'a gate for one person',
+      'w.meow.toml',
+      { 'w.meow.toml': meow(shell('ask', '', 'meow await-approval g --approver ann'), shell('b', 'needs = ["ask"]')) },
+      'never = "b"',
+    ],
+    [
+      'an event from a prompt',
+      'w.meow.toml',
+      {
+        'w.meow.toml': meow(
+          spawned,
+          work('prompt = "Run: meow event ready"'),
+          shell('wait', '', 'meow await-event ready'),
+          shell('b', 'needs = ["wait"]'),
+        ),
+      },
+      'never = "b"',
+    ],
+    [
+      'a report with a flag',
+      'w.meow.toml',
+      {
+        'w.meow.toml': meow(
+          spawned,
+          work('prompt = "x"\n[main.steps.outputs]\nok = { type = "boolean", required = true }'),
+          step(
+            'if',
+            'branch',
+            'condition = "test {{work.outputs.ok}} = true"\nneeds = ["work"]\n[main.steps.on_false]\ninline = [{ id = "b", executor = "shell", command = "x" }]',
+          ),
+        ),
+      },
+      'never = "if.b"',
+    ],
+    [
+      'a timeout',
+      'w.meow.toml',
+      { 'w.meow.toml': meow(shell('a', 'timeout = "5m"\non_error = "continue"'), shell('b', 'needs = ["a"]')) },
+      'at_most = { commands = 1 }',
+    ],
+    [
+      'an agent that dies',
+      'w.meow.toml',
+      { 'w.meow.toml': meow(spawned, work('prompt = "x"'), shell('b', 'needs = ["work"]')) },
+      'always = "b"',
+    ],
+    [
+      'an invalid answer, and a second one',
+      'w',
+      {
+        'w/START.md': state('{ tag: goto, target: END.md }', '{ tag: result, payload: no }'),
+        'w/END.md': state('{ tag: result, payload: ok }'),
+      },
+      'at_most = { turns = 2 }',
+    ],
+    [
+      'the answer of a script',
+      'w',
+      { 'w/START.sh': 'echo "<goto input=\\"1\\">END.md</goto>"\n', 'w/END.md': state('{ tag: result, payload: ok }') },
+      'never = "END"',
+    ],
+    [
+      'a violated policy',
+      'w.yaml',
+      {
+        'w.yaml': `workflow_id: w
+version: 1
+description: Works.
+entry_step: work
+steps:
+  - id: work
+    opcode: RUN_AGENT
+    agent: sim
+    prompt: task.implement.v1
+    routes: { completed: STOP, error: STOP, killed_timeout: STOP, killed_idle: STOP, killed_policy: undo }
+  - id: undo
+    opcode: ROLLBACK
+    target: pre_run
+    routes: { completed: STOP, error: STOP }
+`,
+      },
+      'never = "undo"',
+    ],
+  ])('%s', async (_, reference, files, claim) => {
+    const proof = await prove(reference, { ...files, 'w.test.toml': `[[claim]]\n${claim}\n` });
+    expect(proof.claims).toMatchObject([{ holds: false, test: expect.any(String) }]);
+  });
+
+  test('an agent that does not start cannot be tested', async () => {
+    const files = { 'w.meow.toml': meow(spawned, work('prompt = "x"')), 'w.test.toml': '[[claim]]\nalways = "work"\n' };
+    const proof = await prove('w.meow.toml', files);
+    expect(proof.claims).toMatchObject([{ holds: false, counterexample: [{ step: 'start' }], test: null }]);
+  });
+});
+
 describe('claims', () => {
   const workflow = meow(shell('a', 'retry = { max_attempts = 2 }'), shell('notify', 'needs = ["a"]'));
   const holds = async (claim: string): Promise<boolean | null | undefined> =>

@@ -78,7 +78,7 @@ export async function proveWorkflow(
 }
 
 /** `deploy.test.toml` beside `deploy.meow.toml`, `deploy.yaml` or the folder `deploy`. */
-export function testFileOf(workflow: string): string {
+function testFileOf(workflow: string): string {
   const name = basename(workflow).replace(/(?:\.meow\.toml|\.toml|\.ya?ml)$/, '');
   return join(dirname(workflow), `${name}.test.toml`);
 }
@@ -105,7 +105,8 @@ function readScripts({ blocks }: Program): ReadonlyMap<string, string> {
   return new Map(
     commands.flatMap((command) => {
       const [, path] = /^exec '([^']+)'$/.exec(command) ?? [];
-      const text = path === undefined ? null : tolerate(['EACCES', 'EISDIR', ...ABSENT], null, () => readFileSync(path, 'utf8'));
+      const text =
+        path === undefined ? null : tolerate(['EACCES', 'EISDIR', ...ABSENT], null, () => readFileSync(path, 'utf8'));
       return text === null ? [] : [[command, text] as const];
     }),
   );

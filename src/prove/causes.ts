@@ -80,7 +80,9 @@ export function invalidAnswer(state: RunState, step: StepState): Cause {
 /** Who decides, as a rule of a test names them. */
 export function deciderOf(approvers: readonly string[] | null): string | null {
   if (approvers === null) return null;
-  return (needsSignature(approvers) && approvers.find((each) => each.startsWith(SIGNER_PREFIX))) || (approvers[0] ?? null);
+  return (
+    (needsSignature(approvers) && approvers.find((each) => each.startsWith(SIGNER_PREFIX))) || (approvers[0] ?? null)
+  );
 }
 
 /** By somebody who may decide. */

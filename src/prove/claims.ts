@@ -69,7 +69,9 @@ function endless({ explored, loops }: Evidence): Counterexample | null {
   if (hanging !== undefined) return straight(testablePathTo(explored, hanging));
   const [loop] = loops;
   const entry = loop === undefined ? undefined : explored.nodes[loop.entry];
-  return loop === undefined || entry === undefined ? null : { path: testablePathTo(explored, entry), round: loop.round };
+  return loop === undefined || entry === undefined
+    ? null
+    : { path: testablePathTo(explored, entry), round: loop.round };
 }
 
 function excess(limits: ClaimedLimits, { explored, prices }: Evidence): Counterexample | null {
@@ -89,7 +91,7 @@ function excess(limits: ClaimedLimits, { explored, prices }: Evidence): Countere
   return null;
 }
 
-export function visitsOf(pattern: string): (edge: Edge) => number {
+function visitsOf(pattern: string): (edge: Edge) => number {
   const matches = segmentMatcher(pattern);
   return ({ started }) => started.filter((name) => matches(name)).length;
 }

@@ -138,11 +138,6 @@ export function conductedCause(state: RunState, step: StepState, spec: Conducted
   return { kind: 'judged', answer: JSON.stringify(decision), violates: false, ...to };
 }
 
-/** Whether the step is one of Conductor's. */
-export function isVisit({ definition }: StepState): boolean {
-  return visitKind(definition) !== null;
-}
-
 function failed(kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome {
   return { kind: 'failure', failure: failure(kind, message, more) };
 }

@@ -254,19 +254,23 @@ function repetitions(state: RunState, frame: FrameState): number {
 
 function edgeOf(to: number, move: Move | null, cause: Cause, { state, observed }: Tried): Edge {
   const { ended, routes, started, turns, commands, broken, at } = observed;
-  const isBroken = broken.size > 0 ? [...broken] : NONE;
   return {
     to,
     move,
     cause,
-    ended,
-    routes,
-    started,
-    turns,
+    ended: kept(ended),
+    routes: kept(routes),
+    started: kept(started),
+    turns: kept(turns),
     commands,
-    broken: isBroken,
+    broken: kept([...broken]),
     at: at ?? state.recordedAt ?? 0,
   };
 }
 
-const NONE: readonly number[] = [];
+/** There are many edges, and most of their lists are empty. */
+function kept<T>(list: readonly T[]): readonly T[] {
+  return list.length === 0 ? NONE : list;
+}
+
+const NONE: readonly never[] = [];

@@ -25,7 +25,7 @@ export interface Footprint {
   readonly handles: boolean;
 }
 
-export const NO_FOOTPRINT: Footprint = {
+const NO_FOOTPRINT: Footprint = {
   reads: 0n,
   resources: 0n,
   readsStatus: false,

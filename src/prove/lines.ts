@@ -27,7 +27,7 @@ export function proofLines(proof: Proof, bound: string | null, palette: Palette)
 }
 
 /** What is taken for granted. */
-export const ASSUMPTIONS: readonly string[] = [
+const ASSUMPTIONS: readonly string[] = [
   'A command or an agent without a timeout answers.',
   'A gate is decided, or expires if it has a timeout.',
   'Account limits that reset and lost engines lead back to the same state.',
@@ -64,7 +64,9 @@ function claimLines({ claim, holds, counterexample, test }: ProvenClaim, palette
   return [
     `${palette.red('BROKEN ')}  ${claim}`,
     ...story,
-    ...(test === null ? [] : ['  This test reproduces it:', '', ...test.trimEnd().split('\n'), '']),
+    ...(test === null
+      ? ['  No rule of a test can make this happen.']
+      : ['  This test reproduces it:', '', ...test.trimEnd().split('\n'), '']),
   ];
 }
 

@@ -23,7 +23,17 @@ import { agentEffectId, effectId, type RunState, type StepState, timeoutTimer } 
 import { visitKind } from '../view/visits.ts';
 import { Answers } from './answers.ts';
 import type { Cause, Caused } from './causes.ts';
-import { beyondTests, caused, deciderOf, GOES_ON, hanging, invalidAnswer, textOf, verdictOf, written } from './causes.ts';
+import {
+  beyondTests,
+  caused,
+  deciderOf,
+  GOES_ON,
+  hanging,
+  invalidAnswer,
+  textOf,
+  verdictOf,
+  written,
+} from './causes.ts';
 import { conductedCause, conductedOutcomes } from './conducted.ts';
 import { Events } from './events.ts';
 import { alwaysFails } from './exit-codes.ts';
@@ -174,6 +184,9 @@ export class Moves {
       }
       case 'attend':
         return [];
+      // A kind of effect that proofs do not know more about.
+      default:
+        return [ends(success()), ends(failed('not-started', 'the effect failed'), beyondTests('an effect fails'))];
     }
   }
 
@@ -340,7 +353,11 @@ function agentExit(state: RunState, id: string, step: StepState): Input {
 function restartMoves(id: string, agent: string): readonly Move[] {
   return [
     move([finished(id, success({ workdir: '.' }, { session: 'session' }))], GOES_ON, false),
-    move([finished(id, failed('spawn-failed', `agent ${agent} did not start`))], beyondTests('an agent does not start'), true),
+    move(
+      [finished(id, failed('spawn-failed', `agent ${agent} did not start`))],
+      beyondTests('an agent does not start'),
+      true,
+    ),
   ];
 }
 
@@ -389,7 +406,9 @@ function handledFailures(
   const further = isOuterVisit ? [] : (FURTHER_KINDS[kind] ?? []);
   return further
     .filter((each) => Object.hasOwn(routes, each) || retry.kinds?.includes(each) === true)
-    .map((each) => move([finished(id, failed(each, `it failed: ${each}`))], beyondTests(`a step fails: ${each}`), true));
+    .map((each) =>
+      move([finished(id, failed(each, `it failed: ${each}`))], beyondTests(`a step fails: ${each}`), true),
+    );
 }
 
 /** A route of the step ends the run. */

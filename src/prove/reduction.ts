@@ -7,6 +7,8 @@
 //              only steps that wait for it. If it may fail the run, nobody else may become the one to blame before.
 // reduction/3  A move that ends the run depends on everything. So all such moves of all sources are explored in each state.
 // reduction/4  One move must lead to a state that was not expanded yet; otherwise a loop could postpone others for ever.
+// reduction/5  Nothing is reduced if the run may fail without a failure that nobody handles: then the step that ended last is
+//              to blame.
 
 import { frameOf, type FrameState, type RunState, type StepState } from '../kernel/state.ts';
 import { openFailures } from './endings.ts';
@@ -74,7 +76,7 @@ function mayGoFirst<T extends Tried>(
       const before = state.steps.get(id);
       if (before !== undefined && !after.has(before)) return false;
     }
-    const used = union([...definitions].map((definition) => footprints.ownOf(definition)));
+    const used = union(definitions.map((definition) => footprints.ownOf(definition)));
     return !used.readsStatus && (used.resources & others.resources) === 0n;
   });
 }
@@ -83,7 +85,7 @@ function mayGoFirst<T extends Tried>(
  * The step itself, and all that cannot start or end before it has ended. A step that needs one that may never exist is not
  * among them: it fails as soon as that is certain.
  */
-export function stepsAfter(state: RunState, step: StepState): ReadonlySet<StepState> {
+function stepsAfter(state: RunState, step: StepState): ReadonlySet<StepState> {
   const after = new Set<StepState>();
   const early = stepsThatMayFailEarly(state);
   const queue = [step];

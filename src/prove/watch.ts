@@ -27,8 +27,8 @@ export interface Observed {
   readonly routes: string[];
   /** Names of steps, each as often as it started. */
   readonly started: string[];
-  readonly definitions: Set<Step>;
-  readonly skipped: Set<string>;
+  readonly definitions: Step[];
+  readonly skipped: string[];
   /** Adapters of the prompts and turns that started. */
   readonly turns: string[];
   commands: number;
@@ -51,8 +51,19 @@ export class Watch {
   }
 
   begin(facts: string): Observed {
-    const nothing = { ended: [], routes: [], started: [], turns: [], commands: 0, hides: false, at: null };
-    return { ...nothing, definitions: new Set(), skipped: new Set(), facts, broken: new Set() };
+    return {
+      ended: [],
+      routes: [],
+      started: [],
+      definitions: [],
+      skipped: [],
+      turns: [],
+      commands: 0,
+      facts,
+      broken: new Set(),
+      hides: false,
+      at: null,
+    };
   }
 
   initialFacts(): string {
@@ -74,7 +85,7 @@ export class Watch {
         return;
       }
       case 'steps-skipped':
-        for (const id of decision.steps) observed.skipped.add(id);
+        observed.skipped.push(...decision.steps);
         return;
       case 'gate-decided':
         if (decision.verdict.approved)
@@ -93,6 +104,7 @@ export class Watch {
 
   /** After all decisions of an input. */
   seeState(state: RunState, observed: Observed): void {
+    if (this.#claims.length === 0) return;
     for (const [index, claim] of this.#claims.entries()) {
       if (claim.kind !== 'alone') continue;
       let running = 0;
@@ -117,12 +129,13 @@ export class Watch {
     { effect }: Extract<Decision, { kind: 'step-started' }>,
     observed: Observed,
   ): void {
-    observed.definitions.add(step.definition);
+    observed.definitions.push(step.definition);
     if (effect?.kind === 'command') observed.commands += 1;
     if (effect?.kind === 'turn') observed.turns.push(textOf(effect.adapter));
     if (effect?.kind === 'prompt') observed.turns.push(state.agents.get(step.agent ?? '')?.info?.adapter ?? '');
     if (step.frame.isInner) return;
     if (step.attempt === 1) observed.started.push(this.#names.of(state, step));
+    if (this.#claims.length === 0) return;
     for (const [index, claim] of this.#claims.entries()) {
       if (claim.kind !== 'never' || observed.facts[index] !== '0') continue;
       if (this.#names.matches(claim.step, state, step)) observed.broken.add(index);
@@ -140,6 +153,7 @@ export class Watch {
     const isDone = decision.kind === 'step-done';
     const outcome = isDone ? doneWord(state, step) : (outcomeOf(step) ?? errorType(decision.failure.kind));
     observed.ended.push({ step: this.#names.of(state, step), outcome });
+    if (this.#claims.length === 0) return;
     const matches = (pattern: string): boolean => this.#names.matches(pattern, state, step);
     if (isDone)
       this.#learn(observed, (claim) => claim.kind === 'never' && claim.unless !== null && matches(claim.unless));
@@ -162,7 +176,7 @@ function isAtWork({ status, frame }: StepState): boolean {
   return (status === 'running' || status === 'completing') && !frame.isInner;
 }
 
-export function hasAgents(state: RunState): boolean {
+function hasAgents(state: RunState): boolean {
   for (const { status } of state.agents.values()) if (status === 'active' || status === 'opening') return true;
   return false;
 }

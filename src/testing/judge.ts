@@ -8,7 +8,6 @@ import { segmentMatcher } from '../base/names.ts';
 import { exactDuration } from '../base/time.ts';
 import type { Claim } from '../ir/claim.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import type { RunState } from '../kernel/state.ts';
 import { type StatusView, statusView } from '../view/status.ts';
 import { judgeClaims } from './claims.ts';
 import { namesIn, type StepNames } from './commands.ts';
@@ -157,7 +156,7 @@ export interface StepHistory {
 }
 
 /** When steps started and ended, by the numbers of their records. */
-export function historyOf(records: readonly JournalRecord[]): StepHistory {
+function historyOf(records: readonly JournalRecord[]): StepHistory {
   const started = records.flatMap(({ seq, decisions }) =>
     decisions.flatMap((each) => (each.kind === 'step-started' ? [{ step: each.step, seq }] : [])),
   );
@@ -288,9 +287,4 @@ function judgeRules(test: WorkflowTest, { used }: WorldEnd): readonly TestFailur
 function tooLong({ recordsMax }: WorkflowTest): TestFailure {
   const message = `the run has more than ${recordsMax} records and was ended; a loop may have no end, or set max_records`;
   return failureAt('max_records', recordsMax, null, message);
-}
-
-/** Steps that are not finished, for the message about a run that waits. */
-export function unfinished({ steps }: RunState): readonly string[] {
-  return [...steps.values()].filter(({ status }) => status === 'running').map(({ id }) => id);
 }

@@ -11,7 +11,7 @@ export function isTomlValue(value: Json): boolean {
 }
 
 /** On one line. */
-export function tomlValue(value: Json): string {
+function tomlValue(value: Json): string {
   if (typeof value === 'string') return tomlString(value);
   if (Array.isArray(value)) return `[${(value as readonly Json[]).map(tomlValue).join(', ')}]`;
   if (typeof value === 'object' && value !== null) {
