@@ -13,7 +13,7 @@ import { type Outcome, success } from '../ir/effect.ts';
 import { failure, type Failure, type FailureKind } from '../ir/failure.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import { beyondTests, type Cause, caused, GOES_ON } from './causes.ts';
-import { visitKind, visitsOf, type VisitView } from '../view/visits.ts';
+import { visitsOf, type VisitView } from '../view/visits.ts';
 
 export function conductedOutcomes(state: RunState, step: StepState, spec: ConductedSpec): readonly Outcome[] {
   return spec.kind === 'git' ? gitOutcomes(spec.operation) : inspected(state, step, spec.inspection);
