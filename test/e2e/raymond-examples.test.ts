@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { Rig, type RunObject } from '../rig/rig.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/raymond');
-const NAMES = readdirSync(EXAMPLES).filter((name) => !/README|\.sim\.toml$/.test(name));
+const NAMES = readdirSync(EXAMPLES).filter((name) => !/README|\.(?:sim|test)\.toml$/.test(name));
 
 /** Runs the example to its end. */
 async function run(rig: Rig, name: string, ...flags: readonly string[]): Promise<RunObject> {
