@@ -19,7 +19,7 @@ function die() {
   for (;;);
 }
 
-/** A file that has the text, on its way to its name. */
+/** A file that has the text, on its way to its name: its path, or a descriptor, which the next rename is about. */
 let written = null;
 const { writeFileSync, renameSync } = fs;
 fs.writeFileSync = (path, data, ...rest) => {
@@ -30,7 +30,7 @@ fs.writeFileSync = (path, data, ...rest) => {
 };
 fs.renameSync = (from, to) => {
   renameSync(from, to);
-  if (from === written) die();
+  if (from === written || typeof written === 'number') die();
 };
 
 const { open } = promises;
