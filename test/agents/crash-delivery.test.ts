@@ -7,7 +7,7 @@ import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { onPrompts, report } from './rig/scripts.ts';
 import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 
-/** Codex shows no blank at the start of its input: nothing tells whether it has read a text, and it is not pasted twice. */
+/** Nothing tells the next engine whether Codex has read the text: the step fails, and the text is not pasted twice. */
 test.skipIf(!AGENTS_INSTALLED)(
   'codex gets no second prompt if the engine dies before it pastes the prompt',
   async () => {
@@ -25,7 +25,7 @@ test.skipIf(!AGENTS_INSTALLED)(
 describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s gets its prompt once', (agent) => {
   test.each([
     ['before it starts the delivery', 'after:"delivery":"sending"'],
-    // It is unknown whether the text was pasted. Claude Code shows the keys of the probe, so the text is pasted again.
+    // It is unknown whether the text was pasted. With Claude Code the probe tells, and the text is pasted again.
     ...(agent === 'claude' ? [['before it pastes the prompt', 'after:{"kind":"put"}']] : []),
     ['when the prompt is in the input', 'before:{"kind":"submitted"}'],
     ['before it submits the prompt', 'after:{"kind":"submitted"}'],
