@@ -84,7 +84,7 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'plain'])('Claude Code with t
     const outcomes = ids.map((id, at) => ({
       id,
       status: steps[id]?.status,
-      error: steps[id]?.error?.type ?? null,
+      error: steps[id]?.error?.message ?? null,
       times: stage.timesPrompted(`Task ${at}.`),
     }));
     expect(outcomes).toEqual(ids.map((id) => ({ id, status: 'done', error: null, times: 1 })));

@@ -363,6 +363,12 @@ describe('in a later life', () => {
     expect(rehearsal.acts).toEqual(['probe', 'probe', 'clear', 'put']);
   });
 
+  test('a text that never came is put in, even if an input of blanks does not look ready', () => {
+    const rehearsal = new Rehearsal({}, 'put').sees({ holds: 'no' }, 1_000);
+    rehearsal.sees({ ...probed(1), isReady: false }, 2_000).sees({ ...probed(2), isReady: false });
+    expect(rehearsal.sees({}).acts).toEqual(['probe', 'probe', 'clear', 'put']);
+  });
+
   test('what cannot be told is taken for done, and nothing is put in', () => {
     for (const from of ['put', 'submitted'] as const) {
       const rehearsal = new Rehearsal({}, from).sees({}, 5_000);

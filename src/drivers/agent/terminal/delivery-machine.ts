@@ -319,10 +319,12 @@ function maySubmitUnseen(plan: DeliveryPlan, phase: PutPhase, seen: Observation)
  */
 function probe(plan: DeliveryPlan, state: DeliveryState, phase: PutPhase, seen: Observation): NextStep {
   const { now, isReady, isBusy, cursor, draft } = seen;
-  if (!isReady || isBusy || draft !== 'none' || plan.clearKeys.length === 0) return wait(state, POLL_MS);
   const { cursor: from, presses, shown } = phase.probe ?? { cursor, presses: 0, shown: 0 };
   const columns = cursor.row === from.row ? cursor.column - from.column : 0;
   const isShown = columns > 0 && columns <= presses;
+  // An input with only blanks may show no placeholder, and match no ready pattern.
+  if (!(isReady || isShown) || isBusy || draft !== 'none') return wait(state, POLL_MS);
+  if (plan.clearKeys.length === 0) return wait(state, POLL_MS);
   if (isShown && shown > 0 && columns > shown) {
     const done: DeliveryState = { ...state, phase: { kind: 'waiting' } };
     return step({ kind: 'press', what: 'clear', keys: plan.clearKeys }, state, done);
