@@ -11,12 +11,14 @@
 
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/rig/longest-first.ts';
 
 /** These start processes, and mostly wait for them: after the tests that only compute, and more at a time than there are cores. */
-const WITH_PROCESSES = { maxWorkers: Math.min(8, 2 * availableParallelism()), sequence: { groupOrder: 1 } };
+const WITH_PROCESSES = { maxWorkers: Math.min(12, 3 * availableParallelism()), sequence: { groupOrder: 1 } };
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -155,7 +155,7 @@ export function signText(text: string, by: string | true): string {
     // It asks on the terminal, and says on stderr what is wrong.
     const { error, status } = spawnSync(program(), args, { stdio: ['inherit', 'ignore', 'inherit'] });
     if (error !== undefined) throw noProgram(error);
-    if (status !== 0) throw new UsageError('the decision was not signed', 'see what ssh-keygen says above');
+    if (status !== 0) throw new UsageError('the decision was not signed', 'see the output of ssh-keygen above');
     return readFileSync(`${file}.sig`, 'utf8');
   } finally {
     rmSync(folder, { recursive: true, force: true });

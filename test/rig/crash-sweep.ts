@@ -21,8 +21,8 @@ const APPENDS_MAX = 120;
 
 /** A sample starts at one of the first few appends, which every run has, and takes SAMPLE_MAX appends, STRIDE apart. */
 const FIRST_MAX = 4;
-const SAMPLE_MAX = 4;
-const STRIDE = 8;
+const SAMPLE_MAX = 2;
+const STRIDE = 9;
 
 /**
  * Two at a time. `kill` returns false if the run ended before that append. `sample`: where the sample starts, so that

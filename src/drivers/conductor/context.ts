@@ -133,7 +133,7 @@ export function mapsIn(value: Json | undefined): readonly JsonMap[] {
   return Array.isArray(value) ? (value as readonly Json[]).filter(isJsonMap) : [];
 }
 
-/** Why files of a visit could not be written: a clause. Throws the error if it is not of the system. */
+/** Why files of a visit could not be written: a clause. Rethrows errors that are not system errors. */
 export function unrecorded(error: unknown): string {
   if (!isErrno(error, ...UNUSABLE)) throw error;
   return `what it does cannot be recorded: ${error.message}`;

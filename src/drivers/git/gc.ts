@@ -141,7 +141,7 @@ async function remainsOf(repository: Repository, known: KnownRun, allRefs: reado
 
 // Decides which worktrees, branches and refs of runs may be removed. Pure.
 //
-// gc/1  Nothing of a live run is removed, even if forced, nor of a run in whose place something else is (gc/5).
+// gc/1  Nothing of a live run is removed, even if forced, nor of a run whose folder was replaced (gc/5).
 // gc/2  A worktree with uncommitted changes, or with commits that no other branch or tag has, is kept, and so is everything of
 //       an unknown run, unless the removal of that run is forced.
 // gc/3  Every reason for keeping something is reported.

@@ -60,7 +60,7 @@ function checkMentioned(workflow: LinkedWorkflow, state: StateSyntax, severity: 
       state.policy.allowed.length > 0 &&
       !isAllowed(workflow, state.policy.allowed, mention)
     ) {
-      const message = `the text speaks of a <${mention.tag}> that the policy of ${state.name} does not allow`;
+      const message = `the text mentions a <${mention.tag}> that the policy of ${state.name} does not allow`;
       const related = [{ message: 'the policy', place: state.policy.place }];
       complain('contradicting-policy', mention.place, message, 'Change one of the two.', related);
     }

@@ -71,7 +71,7 @@ function readTagsAndTargets(reading: Reading, map: YamlMap): readonly AllowedSyn
     if (tag === null) continue;
     const isNamed = named?.some((each) => each.tag === tag.tag);
     if (isNamed === false) {
-      const message = `"allowed_targets" speaks of ${key}, and "allowed_tags" does not allow it`;
+      const message = `"allowed_targets" names ${key}, which "allowed_tags" does not allow`;
       report.warning('contradicting-policy', keyPlace, message, 'Add it to allowed_tags, or remove it here.');
     }
     const items = value.kind === 'list' ? value.items : [value];
