@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { realpathSync, readFileSync, statSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import { attachFiles, type Program } from '../ir/program.ts';
@@ -33,19 +33,16 @@ export class Archives {
 
   /** Null if the path is neither an archive nor in one. Throws if the archive cannot be read. */
   find(path: string, shown: (path: string) => string): ArchivedPath | null {
-    const parts = path.split('/');
-    for (const [index, part] of parts.entries()) {
-      if (!/.\.zip$/i.test(part)) continue;
-      const zip = parts.slice(0, index + 1).join('/');
-      if (tolerate('any', null, () => statSync(zip))?.isFile() !== true) continue;
-      const archive = this.#open(zip, shown(zip));
-      const inside = parts
-        .slice(index + 1)
-        .filter((each) => each !== '')
-        .join('/');
-      return { archive, inside, kind: kindIn(archive, inside) };
-    }
-    return null;
+    const located = locate(path);
+    if (located === null) return null;
+    const archive = this.#open(located.zip, shown(located.zip));
+    return { archive, inside: located.inside, kind: kindIn(archive, located.inside) };
+  }
+
+  /** Does not open the archive: one that nobody enters may be broken. Null if the path is neither an archive nor in one. */
+  realPath(path: string): string | null {
+    const located = locate(path);
+    return located === null ? null : join(realpathSync(located.zip), located.inside);
   }
 
   /** With the files of the archives whose scripts the Program executes. */
@@ -95,6 +92,19 @@ export class Archives {
     this.#opened.set(path, archive);
     return archive;
   }
+}
+
+/** The file of the archive, and the path in it: empty for the archive itself. */
+function locate(path: string): { readonly zip: string; readonly inside: string } | null {
+  const parts = path.split('/');
+  for (const [index, part] of parts.entries()) {
+    if (!/.\.zip$/i.test(part)) continue;
+    const zip = parts.slice(0, index + 1).join('/');
+    if (tolerate('any', null, () => statSync(zip))?.isFile() !== true) continue;
+    const inside = parts.slice(index + 1).filter((each) => each !== '');
+    return { zip, inside: inside.join('/') };
+  }
+  return null;
 }
 
 function readArchive(path: string, shown: string): Buffer {

@@ -29,10 +29,7 @@ export function projectReader(project: Project, archives = new Archives()): Sour
     resolve: (folder, path) => resolve(folder, path),
     folderOf: (path) => dirname(path),
     shown,
-    realPath(path) {
-      const found = archived(path);
-      return found === null ? realPath(path) : join(found.archive.path, found.inside);
-    },
+    realPath: (path) => archives.realPath(path) ?? realPath(path),
     kindOf(path) {
       const found = archived(path);
       return found === null ? kindOf(path) : found.kind;

@@ -46,6 +46,13 @@ describe('a zip archive of a folder', () => {
     expect(await ray.rig.meow('graph', 'z2.zip')).toMatchObject({ code: 0, stdout: expect.stringContaining('CHECK') });
   });
 
+  test('is not opened if it merely is beside the workflow', async () => {
+    await using ray = await RaymondRig.setup();
+    writeFileSync(ray.rig.path('broken.zip'), 'not a zip');
+    writeFileSync(ray.rig.path('START.sh'), 'echo "<result>x</result>"');
+    expect(await ray.run('START.sh')).toMatchObject({ code: 0, stderr: '' });
+  });
+
   test('is not needed any more once the run has started', async () => {
     await using ray = await RaymondRig.setup();
     write(ray, 'z1.zip', FLOW);

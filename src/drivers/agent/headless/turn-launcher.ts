@@ -137,14 +137,24 @@ export function turnCommand(
 
 /** The command without a shell, if it is nothing but words. If it cannot be executed, the shell says why. */
 function directly(text: string, searchPath: string): SpawnRequest['commands'] {
-  if (!WORDS.test(text)) return [];
-  const words = text.split(/ +/);
-  const [name = ''] = words;
+  const words = plainWords(text);
+  const [name = ''] = words ?? [];
+  if (words === null || name === '' || name.includes('=')) return [];
   const program = name.startsWith('/') ? name : programOn(searchPath, name);
-  return program === null || name.includes('=') ? [] : [[program, ...words]];
+  return program === null ? [] : [[program, ...words]];
 }
 
-const WORDS = /^[\w@%+=:,./-]+(?: +[\w@%+=:,./-]+)*$/;
+/** The words as a shell would split them. Null if it would expand, redirect or interpret anything. */
+export function plainWords(text: string): readonly string[] | null {
+  if (!WORDS.test(text)) return null;
+  return text.match(WORD)?.map((word) => word.replace(QUOTED, '$1$2')) ?? null;
+}
+
+const PART = String.raw`(?:[\w@%+=:,./-]|'[^']*'|"[^"$\x60\\!]*")`;
+const BLANK = String.raw`(?: |\t|\\\n)`;
+const WORDS = new RegExp(`^${BLANK}*${PART}+(?:${BLANK}+${PART}+)*${BLANK}*$`);
+const WORD = new RegExp(`${PART}+`, 'g');
+const QUOTED = /'([^']*)'|"([^"]*)"/g;
 
 /** Cached by search path: searching takes longer than everything else here. */
 const PROGRAMS = new Map<string, string>();
