@@ -330,6 +330,8 @@ function describeDecision(decision: Decision): string {
       return `event-emitted ${decision.event.type}`;
     case 'event-received':
       return `event-received ${decision.step} ${decision.event}`;
+    case 'agent-kept':
+      return `agent-kept ${decision.agent.name}`;
     case 'agent-opened':
       return `agent-opened ${decision.agent.name}${decision.agent.session === null ? '' : ` in ${decision.agent.session}`}`;
     case 'agent-reviving':

@@ -28,6 +28,7 @@ import { attachSources, hashOf, readText, type Settings } from './sources.ts';
 export { createRun } from '../engine/client.ts';
 export { claimPermissionNote, refuseAdapters, startsRealAgents } from './adapters.ts';
 export type { Allowance } from '../ir/program.ts';
+export type { Fork } from '../kernel/fork.ts';
 
 /** As it was written on the command line. */
 export interface RunFlags {
@@ -82,7 +83,7 @@ export async function prepareRun(
   const forced = adapter === null ? {} : { [FORCED_ADAPTER]: adapter };
   const attachments = { ...compiled.program.attachments, ...attachSources(sources), ...attached, ...forced };
   const program = await placed({ ...compiled.program, attachments }, project.cwd, flags);
-  const id = flags.id ?? `wf-${randomLetters(8)}`;
+  const id = flags.id ?? randomId();
   const at = Date.now();
   const { fileVariables } = compiled;
   const variables = resolveVariables(given, program, { id, at, cwd: project.cwd, fileVariables });
@@ -148,6 +149,11 @@ export async function placed(
   return withWorkplace(program, { base: repository.head, inPlace });
 }
 
+/** The id of a run that nobody has named. */
+export function randomId(): string {
+  return `wf-${randomLetters(8)}`;
+}
+
 /** A collision among 36^8 names is unlikely enough; the store refuses an id that exists. */
 function randomLetters(count: number): string {
   const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
@@ -160,7 +166,7 @@ export interface GivenVariables {
   readonly values: ReadonlyMap<string, Json>;
 }
 
-function readGiven(flags: RunFlags): GivenVariables {
+function readGiven(flags: Pick<RunFlags, 'var' | 'varJson'>): GivenVariables {
   const problems: string[] = [];
   const texts = new Map(pairsOf('--var', flags.var, problems));
   const values = new Map<string, Json>();
@@ -174,6 +180,14 @@ function readGiven(flags: RunFlags): GivenVariables {
   }
   refuse(problems, 'write --var NAME=VALUE, or --var-json NAME=JSON');
   return { texts, values };
+}
+
+/** Only the variables that the flags name, parsed as their declared types. */
+export function givenVariables(flags: Pick<RunFlags, 'var' | 'varJson'>, program: Program): JsonMap {
+  const given = readGiven(flags);
+  const resolved = resolveVariables(given, program, { id: '', at: 0, cwd: '', fileVariables: [] });
+  const names = new Set([...given.texts.keys(), ...given.values.keys()]);
+  return Object.fromEntries(Object.entries(resolved).filter(([name]) => names.has(name)));
 }
 
 function readMeta(flags: RunFlags): Readonly<Record<string, string>> {

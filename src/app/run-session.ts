@@ -22,6 +22,7 @@ import { addressOf, RunEndpoint } from '../ipc/run-endpoint.ts';
 import type { FailureKind } from '../ir/failure.ts';
 import { conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import { promptText } from '../ir/prompt-text.ts';
+import type { Fork } from '../kernel/fork.ts';
 import type { Config } from '../languages/config.ts';
 import { probeDisk } from '../stores/errors.ts';
 import { systemClock } from '../sys/clock.ts';
@@ -52,8 +53,13 @@ export interface SessionOptions {
 }
 
 /** Resolves when the run has ended and is released; rejects if it is refused or held. */
-export function startSession(options: SessionOptions, program: Program, request: RunRequest): Promise<RunState> {
-  return drive(options, (services) => startRun(services, program, request));
+export function startSession(
+  options: SessionOptions,
+  program: Program,
+  request: RunRequest,
+  fork: Fork | null = null,
+): Promise<RunState> {
+  return drive(options, (services) => startRun(services, program, request, fork));
 }
 
 /** Resolves when the run has ended and is released; rejects if it is refused or held. */

@@ -78,6 +78,11 @@ export function attachSources(sources: ReadonlyMap<string, string>): Program['at
   return { [SOURCES]: JSON.stringify(Object.fromEntries(sources)) };
 }
 
+/** The files that a Program was compiled from. Absolute; none for runs of early versions. */
+export function sourcePathsOf({ attachments }: Program): readonly string[] {
+  return Object.keys(JSON.parse(attachments[SOURCES] ?? '{}') as Readonly<Record<string, string>>);
+}
+
 /** The files that differ from what the Program was compiled from, or are gone; those of older runs are unknown. */
 export function changedSources({ attachments, blocks }: Program): ChangedSources {
   const recorded = JSON.parse(attachments[SOURCES] ?? '{}') as Readonly<Record<string, string>>;

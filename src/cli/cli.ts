@@ -120,8 +120,25 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--workflow <file.yaml>', 'resume the run of this state file');
   addRunFlags(run).action(calls(async () => (await import('./commands/run.ts')).run));
 
-  const resume = command('Running', 'resume ID [FLAGS]', 'resume a run').argument('<id>');
+  const resume = command('Running', 'resume ID [FLAGS]', 'resume a run')
+    .argument('<id>')
+    .option('--reload', 'start a fork with the workflow file as it is now');
   addRunFlags(resume).action(calls(async () => (await import('./commands/run.ts')).resume));
+
+  const fork = command('Running', 'fork ID [FLAGS]', 'start a new run that keeps finished steps of another')
+    .argument('<id>')
+    .option('--from <step>', 'run this step again, and everything that depends on it', collect)
+    .option('--source <path>', 'workflow to use (default: the one stored with the run)')
+    .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
+    .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
+    .option('--id <id>', 'id of the new run (default: wf- and eight random characters)')
+    .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source');
+  const forks = async () => {
+    const { fork: start } = await import('./commands/run.ts');
+    return (id: string, options: Parameters<typeof start>[1]) => start(id, options);
+  };
+  addRunFlags(fork).action(calls(forks));
 
   command('Running', 'stop ID [--force]', 'stop a run')
     .argument('<id>')
@@ -207,6 +224,14 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print a line of JSON for each test')
     .action(calls(async () => (await import('./commands/test.ts')).test));
+
+  command('Writing workflows', 'plan PATH --since RUN [FLAGS]', 'show what a fork of a run would keep, and why')
+    .argument('<path>')
+    .option('--since <run>', 'the run to fork')
+    .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
+    .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/fork.ts')).plan));
 
   command('Writing workflows', 'prove PATH[#WORKFLOW] [FLAGS]', 'explore everything that can happen to a run')
     .argument('<path>')

@@ -22,7 +22,7 @@ export function completionScript(shell: Shell, commands: readonly CompletedComma
 }
 
 /** Commands whose first argument is a run. */
-const OF_RUNS = /^(?:resume|stop|status|show|trace|logs|why|approve|reject|answer|attach|diff|gc)$/;
+const OF_RUNS = /^(?:resume|fork|stop|status|show|trace|logs|why|approve|reject|answer|attach|diff|gc)$/;
 /** Commands whose second argument is a step, or an agent. */
 const OF_STEPS = /^(?:show|logs|why)$/;
 const OF_AGENTS = /^(?:attach)$/;

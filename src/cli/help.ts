@@ -198,6 +198,15 @@ Examples:
   meow resume wf-ab12cd34 --only-pending
   meow resume wf-ab12cd34 --max-steps 20000
   meow resume wf-ab12cd34 --detach
+  meow resume wf-ab12cd34 --reload
+`,
+  fork: `
+Keeps each finished step that asks for the same as before and depends only on kept steps. Runs the
+others. The original run is not changed. What a fork would keep: meow plan PATH --since RUN
+
+Examples:
+  meow fork wf-ab12cd34 --source deploy.meow.toml
+  meow fork wf-ab12cd34 --from build
 `,
   stop: `
 Terminates the commands of the run, kills those that do not exit, and then runs the workflow's

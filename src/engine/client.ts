@@ -12,6 +12,7 @@ import { assert, UsageError } from '../base/errors.ts';
 import { checkProgram } from '../ir/check.ts';
 import type { Program, RunRequest } from '../ir/program.ts';
 import { decide } from '../kernel/decide.ts';
+import type { Fork } from '../kernel/fork.ts';
 import type { Input } from '../kernel/input.ts';
 import { initialState, type RunState } from '../kernel/state.ts';
 import { Engine, type LiveRun, type RunSession } from './loop.ts';
@@ -33,9 +34,14 @@ export interface StartedRun {
 }
 
 /** Leaves nothing behind if the first record cannot be written. */
-export async function startRun(services: EngineServices, program: Program, request: RunRequest): Promise<StartedRun> {
+export async function startRun(
+  services: EngineServices,
+  program: Program,
+  request: RunRequest,
+  fork: Fork | null = null,
+): Promise<StartedRun> {
   const journal = await create(services.store, program, request);
-  return startEngine(services, journal, request.id, requestInput(journal, request), () => request);
+  return startEngine(services, journal, request.id, requestInput(journal, request, fork), () => request);
 }
 
 /** Makes the run durable without starting anything; a resume starts its effects. Leaves nothing behind on failure. */
@@ -44,10 +50,11 @@ export async function createRun(
   program: Program,
   request: RunRequest,
   at: number,
+  fork: Fork | null = null,
 ): Promise<void> {
   const journal = await create(store, program, request);
   try {
-    const input = requestInput(journal, request);
+    const input = requestInput(journal, request, fork);
     await journal.append([{ seq: 1, at, input, decisions: decide(initialState(program), input, at) }]);
   } finally {
     await journal.close();
@@ -79,8 +86,8 @@ async function create(store: Pick<Store, 'create'>, program: Program, request: R
   return store.create(request.id, program);
 }
 
-function requestInput(journal: Journal, request: RunRequest): Input {
-  return { kind: 'run-requested', request, programHash: journal.programHash };
+function requestInput({ programHash }: Journal, request: RunRequest, fork: Fork | null): Input {
+  return { kind: 'run-requested', request, programHash, ...(fork === null ? {} : { fork }) };
 }
 
 /** Closes the journal if it fails. */

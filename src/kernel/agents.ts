@@ -8,7 +8,8 @@ import { failure, type Failure } from '../ir/failure.ts';
 import type { Expectation } from '../ir/output.ts';
 import type { FilledText } from '../ir/text.ts';
 import { getOrAdd } from './collections.ts';
-import type { AgentEnd, AgentInfo, Decision, PreparedStep } from './decision.ts';
+import type { AgentEnd, Decision, PreparedStep } from './decision.ts';
+import type { AgentInfo } from './fork.ts';
 import { startCleanup } from './ending.ts';
 import { becomeReady } from './needs.ts';
 import { agentEffectId, AgentState, agentsWith, type DecideContext, type RunState, type StepState } from './state.ts';
@@ -58,6 +59,18 @@ export function onAgentStepDone(ctx: DecideContext, { effect, agentGeneration }:
     // Its exit may already be recorded.
     if (agent === undefined || agent.generation !== agentGeneration || agent.status === 'closed') return;
     if (agent.info !== null) closeAgent(ctx, agent, 'killed');
+  }
+}
+
+/** A step that starts or kills an agent is kept. The agent continues in a copy of its session when a step needs it. */
+export function onAgentStepKept(ctx: DecideContext, effect: PreparedStep['effect'], kept: AgentInfo | undefined): void {
+  if (effect?.kind === 'spawn' && kept !== undefined) {
+    const copied = kept.session === null ? effect : { ...effect, resumeSession: kept.session, forks: true };
+    ctx.emit({ kind: 'agent-kept', agent: { ...kept, session: null, terminal: null, spawn: copied } });
+  }
+  if (effect?.kind === 'kill' && typeof effect.agent === 'string') {
+    const agent = ctx.state.agents.get(effect.agent);
+    if (agent?.status === 'lost') closeAgent(ctx, agent, 'killed');
   }
 }
 
@@ -162,13 +175,27 @@ function notRunningMessage(agent: AgentState | undefined, name: string): string 
 /** Applies decisions about agents, and assigns agents to steps. Part of `apply`. */
 export type AgentDecision = Extract<
   Decision,
-  { kind: 'agent-opened' | 'agent-reviving' | 'agent-session' | 'agents-closing' | 'agents-hastened' | 'agent-closed' }
+  {
+    kind:
+      | 'agent-opened'
+      | 'agent-kept'
+      | 'agent-reviving'
+      | 'agent-session'
+      | 'agents-closing'
+      | 'agents-hastened'
+      | 'agent-closed';
+  }
 >;
 
 export function applyToAgents(state: RunState, decision: AgentDecision): void {
   switch (decision.kind) {
     case 'agent-opened':
       return openAgent(state, decision.agent);
+    case 'agent-kept': {
+      const agent = agentNamed(state, decision.agent.name);
+      agent.info = decision.agent;
+      return setAgentStatus(state, agent, 'lost');
+    }
     case 'agent-reviving': {
       const agent = agentNamed(state, decision.agent);
       agent.info = { ...infoOf(agent), spawn: decision.spawn };

@@ -9,6 +9,7 @@ import { withPart } from '../ir/program.ts';
 import { applyToAgents, assignAgent, releaseAgent } from './agents.ts';
 import type { Cost, Decision, FrameSpec, StepProgress } from './decision.ts';
 import { gateRequestOf } from './gates.ts';
+import { currentFrame, hasItems, keep } from './apply-fork.ts';
 import type { EmittedEvent } from './input.ts';
 import { becomeReady, markGrown, registerNeeds, resolveNeeds, settleStep } from './needs.ts';
 import { reopen } from './reopen.ts';
@@ -26,6 +27,7 @@ import {
   requesterOf,
   retryTimer,
   roundTimer,
+  sessionAfter,
   shortened,
   stepOf,
   StepState,
@@ -40,6 +42,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'run-started':
       state.phase = 'running';
       state.request = decision.request;
+      state.fork = decision.fork ?? null;
       state.allowance = decision.request.allowance;
       state.startedAt = at;
       return;
@@ -100,6 +103,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'event-emitted':
       return addEvent(state, decision.event, at);
     case 'agent-opened':
+    case 'agent-kept':
     case 'agent-reviving':
     case 'agent-session':
     case 'agents-closing':
@@ -196,6 +200,7 @@ function applyToStep(state: RunState, step: StepState, decision: StepDecision, a
       step.timeoutAt = decision.timeoutAt;
       step.interrupted = false;
       step.notes = null;
+      keep(state, step, decision.keptFrom ?? null);
       step.eventsSeen = step.eventsBefore;
       step.gate = null;
       step.delivery = null;
@@ -213,6 +218,7 @@ function applyToStep(state: RunState, step: StepState, decision: StepDecision, a
     case 'items-read':
       clearEffect(state, step, null);
       step.items = decision.items;
+      if (step.keptFrom !== null && !hasItems(state, step)) step.keptFrom = null;
       return;
     case 'iterations-named':
       step.names = decision.names;
@@ -365,12 +371,15 @@ function withUsage(cost: Cost, { usd, tokens }: Usage): Cost {
 function openFrame(state: RunState, spec: FrameSpec): void {
   assert(!state.frames.has(spec.id), `frame ${JSON.stringify(spec.id)} is opened twice`);
   const around = spec.scope === null ? {} : frameOf(state, spec.scope).visibleVariables;
+  const isMove = spec.replaces !== null || spec.caller !== null || spec.forkedFrom !== null;
+  const after = isMove ? currentFrame(state, spec) : null;
   const frame: FrameState = {
     ...spec,
     isInner: spec.join === 'answer' || frameAround(state, spec)?.isInner === true,
     visibleVariables: { ...around, ...spec.variables },
     node: nodeOf(state, spec),
     steps: [],
+    after,
     open: 0,
     failing: false,
     closed: false,
@@ -380,7 +389,8 @@ function openFrame(state: RunState, spec: FrameSpec): void {
   };
   state.frames.set(frame.id, frame);
   state.openFrames += 1;
-  if (frame.replaces !== null || frame.caller !== null || frame.forkedFrom !== null) state.transitions += 1;
+  // A transition of a kept step costs nothing.
+  if (isMove && after?.steps.every(({ keptFrom }) => keptFrom !== null) !== true) state.transitions += 1;
   state.agenda.closable.add(frame);
   if (!state.lanes.has(frame.lane)) {
     const parents = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
@@ -501,7 +511,7 @@ function clearEffect(state: RunState, step: StepState, session: string | null): 
   step.effect = null;
   step.stopping = null;
   step.dialog = null;
-  if (session !== null) step.frame.nextSession = { kind: 'resume', id: session };
+  if (session !== null) step.frame.nextSession = sessionAfter(step, session);
   releaseAgent(state, step);
 }
 

@@ -10,17 +10,17 @@
 // Each decision is applied as soon as it is made, so the next one sees it. After `decide` the state equals a replay of
 // the journal. Consequences for other steps go through the agenda, which one loop processes.
 
-import { Bug, ok, present, unreachable } from '../base/errors.ts';
-import { type Json, own } from '../base/json.ts';
+import { Bug, present, unreachable } from '../base/errors.ts';
+import { own } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
 import { OUTCOME_OF } from '../ir/conductor.ts';
 import { type Outcome, success, type Success } from '../ir/effect.ts';
 import { failure, type Failure } from '../ir/failure.ts';
-import { coerce, type ValueType } from '../ir/output.ts';
 import { type Limits, partOf } from '../ir/program.ts';
-import { admitStep, onAgentOutcome, onAgentStepDone, onPromptLost } from './agents.ts';
+import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
-import type { Decision, FailureHandling, StepOutputs } from './decision.ts';
+import type { Decision, FailureHandling, PreparedStep } from './decision.ts';
+import type { KeptResult } from './fork.ts';
 import {
   childFailure,
   endRun,
@@ -44,7 +44,9 @@ import {
 } from './gates.ts';
 import { advanceEach, openBody, openEntry, openRecovery, returnToCaller, takeTransitions } from './grow.ts';
 import type { Input } from './input.ts';
+import { judgeStep, keptOutcome } from './keep.ts';
 import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
+import { recoveredOutputs } from './recovered-outputs.ts';
 import { checkReport, recordsRefusal } from './report.ts';
 import { advanceLoop } from './rounds.ts';
 import { retryDelay } from './retry.ts';
@@ -76,7 +78,7 @@ function handle(ctx: DecideContext, input: Input): void {
   switch (input.kind) {
     case 'run-requested':
       if (state.phase !== 'new') return;
-      ctx.emit({ kind: 'run-started', request: input.request, programHash: input.programHash });
+      ctx.emit({ ...input, kind: 'run-started' });
       return openEntry(ctx);
     case 'run-resumed':
       return onResume(ctx, input);
@@ -243,6 +245,8 @@ function first<T>(set: ReadonlySet<T>): T | undefined {
 function startStep(ctx: DecideContext, step: StepState): void {
   const prepared = prepareStep(ctx, step);
   if (!prepared.ok) return fail(ctx, step, prepared.error);
+  const judgement = step.attempt === 0 ? judgeStep(ctx.state, step) : null;
+  if (judgement?.kind === 'kept') return keepStep(ctx, step, prepared.value, judgement.result);
   const admitted = admitStep(ctx, step, prepared.value);
   if (admitted === 'wait') return enqueueForAgent(ctx.state, step, prepared.value.agent);
   if (admitted !== 'go') return fail(ctx, step, admitted);
@@ -252,6 +256,27 @@ function startStep(ctx: DecideContext, step: StepState): void {
     if (!step.effect.blocks) return complete(ctx, step, success({}, { route: 'completed' }));
     return onVerdict(ctx, step);
   }
+  performInside(ctx, step);
+}
+
+/** Settles the step with the result of the run that this one comes from. Steps below it are judged on their own. */
+function keepStep(ctx: DecideContext, step: StepState, prepared: PreparedStep, result: KeptResult): void {
+  const { fork } = ctx.state;
+  const isEffect = step.definition.act.kind === 'effect';
+  const asked = { ...prepared, ...(isEffect ? { effect: null } : {}), timeoutAt: null };
+  const { from: keptFrom } = present(fork, 'nothing is kept without a fork');
+  ctx.emit({ kind: 'step-started', step: step.id, attempt: result.attempt, ...asked, keptFrom });
+  if (!isEffect) return performInside(ctx, step);
+  const { failure: problem } = result;
+  if (problem !== undefined)
+    return ctx.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'continues' });
+  onAgentStepKept(ctx, prepared.effect, result.agent);
+  for (const text of result.grown) ctx.emit({ kind: 'program-grown', part: partOf(text) });
+  complete(ctx, step, keptOutcome(result));
+}
+
+/** Starts what happens below a step. */
+function performInside(ctx: DecideContext, step: StepState): void {
   const { act } = step.definition;
   if (act.kind === 'pass') return complete(ctx, step, success());
   if (act.kind === 'block') return failIfAny(ctx, step, openBody(ctx, step, act.target));
@@ -449,29 +474,6 @@ function markFailing(ctx: DecideContext, step: StepState): void {
   ctx.emit({ kind: 'frame-failing', frame: frame.id, step: culprit?.id ?? '' });
   if (frame.owner !== null && frame.join !== 'loose' && frame.join !== 'recover')
     markFailing(ctx, stepOf(ctx.state, frame.owner));
-}
-
-/** Outputs of the recovery's last step that replace declared outputs of the failed step. */
-function recoveredOutputs(step: StepState, last: StepState | undefined): StepOutputs {
-  const outputs: [string, Json][] = [];
-  for (const [name, type] of declaredOutputs(step)) {
-    const value = own(last?.outputs ?? {}, name);
-    if (value === undefined || !declaredOutputs(last).has(name)) continue;
-    const typed = typeof value === 'string' && last?.kept.includes(name) !== true ? coerce(value, type) : ok(value);
-    // A value of the wrong type is passed as it is; its user reports the error.
-    outputs.push([name, typed.ok ? typed.value : value]);
-  }
-  const names = new Set(outputs.map(([name]) => name));
-  return { outputs: Object.fromEntries(outputs), kept: (last?.kept ?? []).filter((name) => names.has(name)) };
-}
-
-/** Outputs declared by the author, without those that every command has. */
-function declaredOutputs(step: StepState | undefined): ReadonlyMap<string, ValueType> {
-  const act = step?.definition.act;
-  if (act?.kind !== 'effect') return new Map();
-  if (act.effect.kind === 'command') return new Map(act.effect.captures.map(({ name, type }) => [name, type]));
-  if (act.effect.kind !== 'prompt') return new Map();
-  return new Map(act.effect.expects.map(({ name, type }) => [name, type === 'file_path' ? 'string' : type]));
 }
 
 /** Ends a step whose child frames have closed, or starts its next iteration. */

@@ -8,18 +8,21 @@ import type { Outputs, Usage } from '../ir/output.ts';
 import type { Allowance, Limits, ProgramPart, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { Target } from '../ir/transition.ts';
+import type { AgentInfo, Fork } from './fork.ts';
 import type { EmittedEvent, GateVerdict, Input } from './input.ts';
 
 export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
 export type Decision = Readonly<
-  | { kind: 'run-started'; request: RunRequest; programHash: string }
+  /** `fork`: the run that this one comes from, and the results that it keeps. */
+  | { kind: 'run-started'; request: RunRequest; programHash: string; fork?: Fork }
   /** A workflow that was not known at the start, and that a transition enters next. */
   | { kind: 'program-grown'; part: ProgramPart }
   | { kind: 'frame-opened'; frame: FrameSpec }
   /** `steps`: in the order of the block's steps. */
   | { kind: 'steps-added'; frame: string; block: string; steps: readonly string[] }
-  | ({ kind: 'step-started'; step: string; attempt: number } & PreparedStep)
+  /** `keptFrom`: the run whose result it keeps. It is settled at once, or with the steps below it. */
+  | ({ kind: 'step-started'; step: string; attempt: number; keptFrom?: string } & PreparedStep)
   /** The items of a foreach are known. */
   | { kind: 'items-read'; step: string; items: readonly Json[] }
   /** Names of a foreach's iterations, in the order of its items. */
@@ -78,6 +81,8 @@ export type Decision = Readonly<
   | { kind: 'event-received'; step: string; event: number; asking: string | null }
   /** The agent is running and accepts prompts. */
   | { kind: 'agent-opened'; agent: AgentInfo }
+  /** Its spawn was kept. It starts when a step needs it. */
+  | { kind: 'agent-kept'; agent: AgentInfo }
   /** The agent was lost with an earlier engine and is restarted in its session because a step needs it. */
   | { kind: 'agent-reviving'; agent: string; spawn: SpawnSpec<FilledText> }
   /** The agent's session id became known or changed. */
@@ -136,18 +141,6 @@ export type StopReason = 'timeout' | 'run-ending';
  * resumed run restarts all but killed agents when a step needs them.
  */
 export type AgentEnd = 'killed' | 'ended' | 'gone' | 'lost';
-
-export interface AgentInfo {
-  readonly name: string;
-  readonly adapter: string;
-  /** Absolute path. */
-  readonly workdir: string;
-  readonly session: string | null;
-  /** How a person can attach to it; null without a terminal. */
-  readonly terminal: string | null;
-  /** The spawn request, used for restarts. */
-  readonly spawn: SpawnSpec<FilledText>;
-}
 
 /** What agents reported. */
 export interface Cost {

@@ -14,7 +14,15 @@ import { fillString, fillValue, type Lookup, type Text, writtenText } from '../i
 import type { Target, Transition } from '../ir/transition.ts';
 import type { FrameJoin, FrameSpec } from './decision.ts';
 import { lookupFrom, valueAt } from './scope.ts';
-import { type DecideContext, ENTRY_LANE, frameOf, type FrameState, type RunState, type StepState } from './state.ts';
+import {
+  type DecideContext,
+  ENTRY_LANE,
+  frameOf,
+  type FrameState,
+  type RunState,
+  sessionAfter,
+  type StepState,
+} from './state.ts';
 
 type Variables = Readonly<Record<string, Json>>;
 const FRESH: Session = { kind: 'fresh' };
@@ -37,7 +45,7 @@ export function takeTransitions(
   if (only?.kind === 'expand') return expand(ctx, step, answer, only);
   const { outputs, kept, route, session } = answer;
   const lookup = withOutputs(ctx, step, answer);
-  const current: Session = session === null ? step.frame.nextSession : { kind: 'resume', id: session };
+  const current: Session = session === null ? step.frame.nextSession : sessionAfter(step, session);
   const moves = mapAll(follows, (follow) => prepareMove(ctx, step, follow, current, lookup));
   if (!moves.ok) return moves.error;
   // Transitions first: otherwise the frame would be closable before its replacement exists.

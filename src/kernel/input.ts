@@ -4,9 +4,11 @@ import type { JsonMap } from '../base/json.ts';
 import type { Outcome, Progress } from '../ir/effect.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Allowance, Limits, RunRequest } from '../ir/program.ts';
+import type { Fork } from './fork.ts';
 
 export type Input = Readonly<
-  | { kind: 'run-requested'; request: RunRequest; programHash: string }
+  /** `fork`: the run that this one comes from, and the results that it may keep. */
+  | { kind: 'run-requested'; request: RunRequest; programHash: string; fork?: Fork }
   /** An engine resumed the run. `allowance` and `limits`: absent ones are unchanged. */
   | { kind: 'run-resumed'; retryFailed: boolean; allowance: Partial<Allowance> | null; limits?: Partial<Limits> }
   | { kind: 'effect-finished'; effect: string; outcome: Outcome }

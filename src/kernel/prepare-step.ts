@@ -12,7 +12,7 @@ import type { PreparedStep } from './decision.ts';
 import { describeShape, lookupFrom } from './scope.ts';
 import type { DecideContext, RunState, StepState } from './state.ts';
 
-export function prepareStep(ctx: DecideContext, step: StepState): Result<PreparedStep, Failure> {
+export function prepareStep(ctx: Pick<DecideContext, 'state' | 'at'>, step: StepState): Result<PreparedStep, Failure> {
   const { definition } = step;
   const lookup = lookupFrom(ctx.state, step.frame, step, ctx.at);
   // Only effects have an agent and a timeout; child frames have neither.
@@ -111,7 +111,7 @@ export function asList(items: Json): Result<readonly Json[], string> {
   return err(`items must be a list, but is ${describeShape(items)}${read.ok ? '' : `: ${read.error}`}`);
 }
 
-function deadline(ctx: DecideContext, timeout: Text, lookup: Lookup): Result<number, string> {
+function deadline(ctx: Pick<DecideContext, 'at'>, timeout: Text, lookup: Lookup): Result<number, string> {
   const text = fillString(timeout, lookup);
   if (!text.ok) return err(`timeout: ${text.error}`);
   const ms = parseDuration(text.value);

@@ -44,12 +44,17 @@ function beginRound(ctx: DecideContext, step: StepState, loop: Loop, round: numb
   const { check, delayMs } = loop;
   const comesFirst = checksFirst(loop);
   if (round > step.roundsAllowed && !comesFirst) return exhaust(ctx, step, loop);
-  if (round > 1 && delayMs > 0 && step.delayedRound !== round && ctx.state.end === null)
+  if (round > 1 && delayMs > 0 && step.delayedRound !== round && ctx.state.end === null && !isKept(step))
     ctx.emit({ kind: 'round-delayed', step: step.id, round, until: ctx.at + delayMs });
   if (ctx.state.timers.has(roundTimer(step.id))) return null;
   return comesFirst && check.kind === 'block'
     ? openPart(ctx, step, round, check.target, 'check')
     : enterRound(ctx, step, loop, round);
+}
+
+/** A round that was kept takes no time. */
+function isKept({ children }: StepState): boolean {
+  return children.at(-1)?.steps.every(({ keptFrom }) => keptFrom !== null) === true;
 }
 
 function enterRound(ctx: DecideContext, step: StepState, loop: Loop, round: number): Failure | null {

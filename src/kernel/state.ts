@@ -18,7 +18,8 @@ import {
 } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import { emptyTree, type IdTree, OrderedSet } from './collections.ts';
-import type { AgentInfo, Cost, Decision, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
+import type { Cost, Decision, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
+import type { AgentInfo, Fork } from './fork.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
 
 export const NO_COST: Cost = { usd: 0, tokens: 0, unpriced: 0 };
@@ -29,6 +30,8 @@ class NewRunState {
   program: Program;
   phase: 'new' | 'running' | 'ending' | 'cleaning' | 'ended' = 'new';
   request: RunRequest | null = null;
+  /** Null unless it comes from another run. */
+  fork: Fork | null = null;
   /** How the run ends; set as soon as that is decided. */
   end: RunEnd | null = null;
   /** Stop without grace periods. */
@@ -119,6 +122,8 @@ export class StepState {
   status: StepStatus = 'pending';
   /** Number of the latest attempt; 0 if never started. */
   attempt = 0;
+  /** The run whose result it keeps; null if it ran here. A step above others is kept only with them. */
+  keptFrom: string | null = null;
   /** Failed attempts that count against the retry limit. */
   failures = 0;
   /** Replaces the prompt in the next attempt; `reprompts` counts how often. */
@@ -232,6 +237,8 @@ export interface FrameState extends FrameSpec {
   /** Root of its steps in the id tree. */
   readonly node: IdTree<StepState>;
   readonly steps: StepState[];
+  /** The frame before it in its lane; null for the first one, and for one that no transition has opened. */
+  readonly after: FrameState | null;
   /** Number of unfinished steps, open inline frames and called frames. */
   open: number;
   failing: boolean;
@@ -325,6 +332,11 @@ export interface DecideContext {
 
 /** The lane in which a run starts. */
 export const ENTRY_LANE = 'main';
+
+/** A kept step's session belongs to another run, so it continues in a copy. */
+export function sessionAfter({ keptFrom }: StepState, id: string): Session {
+  return { kind: keptFrom === null ? 'resume' : 'fork', id };
+}
 
 export function effectId(step: string, attempt: number): string {
   return `${step}#${attempt}`;

@@ -168,6 +168,7 @@ function copyStep(step: StepState, frame: FrameState): StepState {
     order: step.order,
     frame,
     definition: step.definition,
+    keptFrom: step.keptFrom,
     status: step.status,
     attempt: step.attempt,
     failures: step.failures,

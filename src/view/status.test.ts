@@ -17,6 +17,7 @@ test('a run before its first record is pending, and has the given id', () => {
     status: 'pending',
     started_at: null,
     ended_at: null,
+    forked_from: null,
     result: null,
     error: null,
     vars: {},
@@ -52,6 +53,7 @@ test('a step has every key of the contract, whether it ran or not', () => {
     error: null,
     started_at: '2026-01-08T21:00:00.000Z',
     finished_at: '2026-01-08T21:00:01.000Z',
+    kept_from: null,
     expanded_from: null,
     expanded_into: [],
   });

@@ -36,6 +36,8 @@ export interface StatusView {
   readonly status: RunStatus;
   readonly started_at: string | null;
   readonly ended_at: string | null;
+  /** The run that it is a fork of. */
+  readonly forked_from: string | null;
   readonly result: Json;
   readonly error: RunErrorView | null;
   readonly vars: Readonly<Record<string, Json>>;
@@ -73,6 +75,8 @@ export interface StepStatusView {
   readonly error: StepErrorView | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  /** The run whose result it keeps; null if it ran here. */
+  readonly kept_from: string | null;
   readonly expanded_from: string | null;
   readonly expanded_into: readonly string[];
 }
@@ -143,6 +147,7 @@ export function runFacts(state: RunState): Omit<StatusView, 'steps' | 'agents' |
     status: runStatus(state),
     started_at: moment(state.startedAt),
     ended_at: moment(state.endedAt),
+    forked_from: state.fork?.from ?? null,
     result: resultOf(state),
     error: runError(state),
     vars: shownVariables(request?.variables ?? {}),
@@ -205,6 +210,7 @@ export function stepStatusView(step: StepState): StepStatusView {
     error: stepError(step),
     started_at: moment(step.startedAt),
     finished_at: moment(step.finishedAt),
+    kept_from: step.keptFrom,
     expanded_from: step.frame.owner,
     expanded_into: expandedInto(step),
   };

@@ -200,7 +200,7 @@ const none = (): null => null;
 
 /** The line of each decision that depends on no other. */
 const LINES = {
-  'run-started': () => [null, 'run started'],
+  'run-started': ({ fork }) => [null, fork === undefined ? 'run started' : `run started as a fork of ${fork.from}`],
   'program-grown': ({ part }) => [null, `loaded the workflow ${part.path}`],
   'step-answered': ({ step, route }) => (route === null ? null : [step, `outcome ${route}`, 'quiet']),
   'step-recovered': ({ step }) => [step, 'recovered', 'good'],
@@ -227,6 +227,7 @@ const LINES = {
     const from = agent === null ? '' : ` from ${agent}`;
     return [null, `event ${type}${from}${Object.keys(data).length === 0 ? '' : ` ${JSON.stringify(data)}`}`];
   },
+  'agent-kept': none,
   'agent-opened': ({ agent: { name, adapter, terminal } }) => [
     null,
     `agent ${name} ready (${adapter}${terminal === null ? '' : `, ${terminal}`})`,
@@ -296,7 +297,8 @@ function addGrowth(growths: Growth[], decision: Opened): void {
   else growths.push({ owner, join, round, blocks: 1, steps: 0 });
 }
 
-function started({ attempt, agent, items }: Extract<Decision, { kind: 'step-started' }>): string {
+function started({ attempt, agent, items, keptFrom }: Extract<Decision, { kind: 'step-started' }>): string {
+  if (keptFrom !== undefined) return `kept from ${keptFrom}`;
   const remarks: string[] = [];
   if (attempt > 1) remarks.push(`attempt ${attempt}`);
   if (agent !== null) remarks.push(`agent ${agent}`);

@@ -9,6 +9,8 @@ import {
   type Allowance,
   createRun,
   prepareRun,
+  type Fork,
+  type PreparedRun,
   claimPermissionNote,
   refuseAdapters,
   type RunFlags,
@@ -16,7 +18,7 @@ import {
 } from '../../app/prepare-run.ts';
 import { findProject, ownEnvironment, type Project } from '../../app/project.ts';
 import { resumeSession, type SessionOptions, startSession } from '../../app/run-session.ts';
-import { openRun, resolveRun, type Store, storeOf } from '../../app/runs.ts';
+import { openRun, readRun, resolveRun, type Store, storeOf } from '../../app/runs.ts';
 import { changedSources, readSettings, type Settings, shownPath } from '../../app/sources.ts';
 import { describeWorkspace } from '../../app/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
@@ -59,15 +61,48 @@ export async function run(path: string | undefined, options: RunOptions): Promis
   return start(findProject(), path, options);
 }
 
-export function resume(id: string, options: RunOptions): Promise<number> {
+export function resume(id: string, { reload, ...options }: RunOptions & { readonly reload?: true }): Promise<number> {
+  if (reload) return fork(id, options, true);
   return run(undefined, { ...options, resume: id });
+}
+
+/** A fork of a run. `reload`: with its file as it is now. */
+export async function fork(wanted: string, options: ForkOptions, reload = false): Promise<number> {
+  const project = findProject();
+  const store = storeOf(project);
+  const old = await readRun(store, await resolveRun(store, wanted));
+  const settings = settingsFor(project, options);
+  const adapters = new Adapters(project);
+  const source = reload ? { source: old.program.source.name } : {};
+  const flags = { ...options, ...source, allowance: allowanceIn(options) };
+  const { prepareFork, withKeptFiles } = await import('../../app/fork.ts');
+  const prepared = await prepareFork({ project, settings, adapters, store }, old, flags);
+  return startPrepared({ project, settings, adapters }, prepared, options, withKeptFiles(store, prepared.fork));
+}
+
+interface ForkOptions extends RunOptions {
+  readonly from?: readonly string[];
+  readonly source?: string;
 }
 
 async function start(project: Project, reference: string, options: RunOptions): Promise<number> {
   const settings = settingsFor(project, options);
   const adapters = new Adapters(project);
   const flags = { ...options, reference, allowance: allowanceIn(options) };
-  const { diagnostics, ready } = await prepareRun(project, settings, adapters, flags);
+  const prepared = await prepareRun(project, settings, adapters, flags);
+  return startPrepared({ project, settings, adapters }, prepared, options, storeOf(project));
+}
+
+async function startPrepared(
+  {
+    project,
+    settings,
+    adapters,
+  }: { readonly project: Project; readonly settings: Settings; readonly adapters: Adapters },
+  { diagnostics, ready, fork: kept = null }: PreparedRun & { readonly fork?: Fork | null },
+  options: RunOptions,
+  store: Store,
+): Promise<number> {
   printDiagnostics(diagnostics, paletteFor(process.stderr));
   if (ready === null) {
     // If only variables are missing, the command line is wrong and not the workflow.
@@ -84,12 +119,11 @@ async function start(project: Project, reference: string, options: RunOptions): 
   refuseAdapters(program, adapters, { channel: settings.config.channel, permissions });
   const isUnasked = permissions === null && process.stderr.isTTY && startsRealAgents(program, adapters);
   if (isUnasked && claimPermissionNote(project)) warn(UNASKED);
-  const store = storeOf(project);
   if (options.detach) {
-    return detach(store, project, request.id, options, () => createRun(store, program, request, at));
+    return detach(store, project, request.id, options, () => createRun(store, program, request, at, kept));
   }
   const parts = { store, config: settings.config, adapters };
-  return finish(parts, options, (session) => startSession(session, program, request));
+  return finish(parts, options, (session) => startSession(session, program, request, kept));
 }
 
 const UNASKED = `meow: agents of this run may do what you may, without asking: run commands, change and send files
@@ -103,7 +137,7 @@ async function resumeIn(project: Project, wanted: string, options: RunOptions): 
     return detach(store, project, id, options, async () => {
       const run = await openRun(store, id);
       await run.close();
-      warnOfChanges(project, run.program);
+      warnOfChanges(project, id, run.program);
     });
   }
   const settings = settingsFor(project, options);
@@ -112,19 +146,16 @@ async function resumeIn(project: Project, wanted: string, options: RunOptions): 
   const { limits } = settings.config;
   const how = { retryFailed: options.onlyPending !== true, allowance: allowanceIn(options), limits };
   const parts = { store, config: settings.config, adapters: new Adapters(project) };
-  const onHeld = ({ state }: LiveRun): void => warnOfChanges(project, state.program);
+  const onHeld = ({ state }: LiveRun): void => warnOfChanges(project, id, state.program);
   return finish(parts, options, (session) => resumeSession(session, id, how), onHeld);
 }
 
-function warnOfChanges(project: Project, program: RunState['program']): void {
+function warnOfChanges(project: Project, id: string, program: RunState['program']): void {
   const { compiled, scripts } = changedSources(program);
   const warnOf = (paths: readonly string[], effect: string): void => {
     if (paths.length > 0) warn(`meow: ${changedText(project, paths)} changed since the run began; ${effect}`);
   };
-  warnOf(
-    compiled,
-    'it goes on with the workflow that it began with (no --reload yet: to use the new text, start another run)',
-  );
+  warnOf(compiled, `it goes on with the workflow that it began with; to use the new text: meow resume ${id} --reload`);
   warnOf(scripts, 'scripts are read when they run, so the new text takes effect');
 }
 

@@ -4,6 +4,7 @@ import { findProject } from '../../app/project.ts';
 import { readRun, type ReadRun, requireStep, resolveRun, type Store, storeOf } from '../../app/runs.ts';
 import { shownRun } from '../../app/shown-run.ts';
 import { present, UsageError } from '../../base/errors.ts';
+import { sanitize } from '../../base/sanitize.ts';
 import { runLines, stepLines } from '../../view/step-lines.ts';
 import { runView, stepView, stepViews } from '../../view/step.ts';
 import { mainOutput, mainStep } from '../../view/cause.ts';
@@ -44,7 +45,14 @@ export async function why(wanted: string, named: string | undefined): Promise<nu
   const { status, because } = present(whyView(state, step, interrupted), `no view of step ${step}`);
   printLine(`${paletteFor(process.stdout).bold(step)} is ${status}.`);
   for (const sentence of because) printLine(`  ${sentence}`);
+  if (state.fork !== null) await printWhyKept(run, step);
   return EXIT.done;
+}
+
+async function printWhyKept({ program, records }: ReadRun, step: string): Promise<void> {
+  const [{ whyKept }, { lineFinder }] = [await import('../../app/fork.ts'), await import('../../app/source-lines.ts')];
+  const sentence = whyKept(program, records, step, lineFinder(findProject(), program));
+  if (sentence !== null) printLine(`  ${sanitize(sentence)}`);
 }
 
 /**
