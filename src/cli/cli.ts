@@ -205,6 +205,10 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/validate.ts')).validate));
 
+  command('Writing workflows', 'schema [NAME]', 'print a JSON Schema, by which editors check and complete files')
+    .argument('[name]')
+    .action(calls(async () => (await import('./commands/schema.ts')).schema));
+
   command('Writing workflows', 'graph PATH|ID [--format F]', 'show the steps and their dependencies')
     .argument('<path-or-id>')
     .option('--format <f>', 'text, mermaid, dot, svg or json (default: text)', graphFormat)

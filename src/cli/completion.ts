@@ -1,6 +1,8 @@
 // Scripts that complete the command line in a shell. They contain the commands and flags, and find run ids, steps, agents and
 // workflows in the files of the project, so that completing starts no program of ours.
 
+import { schemaNames } from '../app/schemas.ts';
+
 export interface CompletedCommand {
   readonly name: string;
   readonly description: string;
@@ -50,6 +52,7 @@ _meow_templates() {
 `.trim();
 
 function bashScript(commands: readonly CompletedCommand[]): string {
+  const schemas = schemaNames().map(({ name }) => name);
   const names = commands.map(({ name }) => name);
   const flags = commands.map(({ name, flags: own }) => `    ${name}) printf '%s\\n' ${own.join(' ')} ;;`);
   const listed = (pattern: RegExp): string => names.filter((name) => pattern.test(name)).join('|');
@@ -71,6 +74,7 @@ _meow() {
       run|validate|graph|prove) found=$(_meow_templates) ;;
       help) found="${names.join(' ')}" ;;
       completion) found="${SHELLS.join(' ')}" ;;
+      schema) found="${schemas.join(' ')}" ;;
     esac
   elif [ "$COMP_CWORD" -eq 3 ]; then
     case $command in
@@ -87,6 +91,7 @@ complete -o default -F _meow meow
 }
 
 function fishScript(commands: readonly CompletedCommand[]): string {
+  const schemas = schemaNames().map(({ name }) => name);
   const names = commands.map(({ name }) => name).join(' ');
   const lines = commands.flatMap(({ name, description, flags }) => [
     `complete -c meow -n "not __fish_seen_subcommand_from ${names}" -f -a ${name} -d ${quoted(description)}`,
@@ -107,6 +112,7 @@ end
 ${lines.join('\n')}
 complete -c meow -n "__fish_seen_subcommand_from ${ofRuns.join(' ')}" -f -a "(__meow_runs)"
 complete -c meow -n "__fish_seen_subcommand_from completion" -f -a "${SHELLS.join(' ')}"
+complete -c meow -n "__fish_seen_subcommand_from schema" -f -a "${schemas.join(' ')}"
 `;
 }
 

@@ -294,6 +294,13 @@ Examples:
   meow validate deploy.meow.toml
   meow validate .meow/templates/*.toml --json
 `,
+  schema: `
+Prints one self-contained JSON Schema (draft 7). Without a name: the list of names. Unknown keys are refused,
+and each executor has its own keys. An unknown name is exit code 2.
+
+Examples:
+  meow schema meow > meow.schema.json
+`,
   graph: `
 For a file: the steps as written. For a run: the steps with their current status.
 

@@ -4,6 +4,7 @@
 
 import { hasErrors, makeSource, type Place } from '../../base/source.ts';
 import { coerce, typeError, type ValueType } from '../../ir/output.ts';
+import { namesOf } from '../keys.ts';
 import {
   checkKeys,
   checkSimilarKeys,
@@ -25,6 +26,7 @@ import {
   type TomlValue,
 } from '../toml-tree.ts';
 import { readToml } from '../toml.ts';
+import { VARIABLE, WORKFLOW_KEYS as KEYS_OF_WORKFLOW } from './keys.ts';
 import { readVariableType } from './outputs.ts';
 import { checkNotBuiltin } from './scope.ts';
 import { readStep } from './step.ts';
@@ -154,18 +156,7 @@ export interface Section {
 }
 
 /** Keys of a workflow; at the top of a file they make it a single one, with the name `main`. */
-const WORKFLOW_KEYS: readonly string[] = [
-  'name',
-  'description',
-  'internal',
-  'variables',
-  'steps',
-  'cleanup_on_success',
-  'cleanup_on_failure',
-  'cleanup_on_stop',
-  'drain',
-  'default_adapter',
-];
+const WORKFLOW_KEYS = namesOf(KEYS_OF_WORKFLOW);
 
 /** `name`: the block's name in the Program. */
 function readWorkflow(report: Report, section: Section, name: string): BlockSyntax {
@@ -222,8 +213,6 @@ function readSteps(block: Omit<BlockSyntax, 'steps' | 'byId'>, list: TomlList | 
 
 // `[name.variables]`: variables of a workflow. `x = { required = true, … }`, or short `x = "default"`.
 
-const KEYS = ['required', 'default', 'type', 'description'] as const;
-
 function readVariables(report: Report, { name, table: workflow }: Section): readonly VariableSyntax[] {
   const hint = 'Write [main.variables] and one line for each: name = "default".';
   const table = tableAt(report, workflow, 'variables', hint);
@@ -244,7 +233,7 @@ function readVariables(report: Report, { name, table: workflow }: Section): read
 function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): VariableSyntax {
   const none = { name: key, place: keyPlace, type: 'any', isFile: false, required: false, description: null } as const;
   if (value.kind !== 'table') return { ...none, hasDefault: true, fallback: readFallback(report, value, 'any') };
-  checkKeys(report, value, KEYS, `the variable "${key}"`, 'error');
+  checkKeys(report, value, namesOf(VARIABLE.keys), `the variable "${key}"`, 'error');
   const { type, isFile } = readVariableType(report, stringAt(report, value, 'type'));
   const fallback = value.entries.get('default');
   const required = booleanAt(report, value, 'required');

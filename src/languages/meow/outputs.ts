@@ -4,9 +4,11 @@
 import { own } from '../../base/json.ts';
 import type { Capture, Expectation, ValueType } from '../../ir/output.ts';
 import type { Text } from '../../ir/text.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, listed, missing, type Report, suggest } from '../report.ts';
 import { booleanAt, checkName, entriesOf, stringAt, tableAt, valueOf, wrongType } from '../toml-fields.ts';
 import { type TomlEntry, type TomlString, type TomlTable } from '../toml-tree.ts';
+import { CAPTURE, EXPECTATION, type EXPECTED_TYPES, type TYPES as TYPE_NAMES } from './keys.ts';
 import type { Scope } from './scope.ts';
 import type { OutputType, VariableSyntax } from './syntax.ts';
 import { lowerTail } from './text.ts';
@@ -17,7 +19,6 @@ const IMPLICIT: readonly (readonly [string, OutputType])[] = [
   ['exit_code', 'integer'],
 ];
 const OUTPUT_KEYS = ['outputs', 'shell_outputs'] as const;
-const KEYS = ['source', 'type', 'required', 'trim', 'description'] as const;
 const SOURCES = ['stdout', 'stderr', 'exit_code', 'file:PATH'] as const;
 const EXAMPLE = 'For example: path = { source = "stdout" }.';
 
@@ -62,7 +63,7 @@ function lowerOutput(scope: Scope, { key, keyPlace, value }: TomlEntry): Capture
     return from === null ? null : { name: key, from, type: 'any', required: true, ...trimOf(from, true) };
   }
   if (value.kind !== 'table') return wrongType(report, value, `the output "${key}" must be a table`, EXAMPLE);
-  checkKeys(report, value, KEYS, `the output "${key}"`, 'error');
+  checkKeys(report, value, namesOf(CAPTURE.keys), `the output "${key}"`, 'error');
   stringAt(report, value, 'description');
   const type = readType(report, stringAt(report, value, 'type'));
   const required = booleanAt(report, value, 'required') ?? true;
@@ -98,7 +99,6 @@ function lowerSource(scope: Scope, source: TomlString): Capture<Text>['from'] | 
 
 // `outputs` of an agent: what it must report.
 
-const EXPECTED_KEYS = ['required', 'type', 'description'] as const;
 const EXPECTED_EXAMPLE = 'For example: task_id = { required = true, type = "string" }.';
 
 /** Names and types as far as readable; errors are reported during lowering. */
@@ -121,7 +121,7 @@ function lowerExpectation(report: Report, { key, keyPlace, value }: TomlEntry): 
   if (value.kind !== 'table') {
     return wrongType(report, value, `the output "${key}" must be a table`, EXPECTED_EXAMPLE) ?? [];
   }
-  checkKeys(report, value, EXPECTED_KEYS, `the output "${key}"`, 'error');
+  checkKeys(report, value, namesOf(EXPECTATION.keys), `the output "${key}"`, 'error');
   return {
     name: key,
     type: readExpectedType(report, stringAt(report, value, 'type')),
@@ -132,7 +132,7 @@ function lowerExpectation(report: Report, { key, keyPlace, value }: TomlEntry): 
 
 // Names of types in MEOW.
 
-const TYPES: Readonly<Record<string, ValueType>> = {
+const TYPES: Readonly<Record<(typeof TYPE_NAMES)[number], ValueType>> = {
   string: 'string',
   int: 'integer',
   number: 'number',
@@ -142,7 +142,7 @@ const TYPES: Readonly<Record<string, ValueType>> = {
   object: 'json',
 };
 
-const EXPECTED: Readonly<Record<string, Expectation['type']>> = {
+const EXPECTED: Readonly<Record<(typeof EXPECTED_TYPES)[number], Expectation['type']>> = {
   string: 'string',
   int: 'integer',
   number: 'number',

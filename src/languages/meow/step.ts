@@ -4,6 +4,7 @@
 import { nearest } from '../../base/names.ts';
 import { NO_RETRY, type OnError, type Retry, type Step } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, checkSimilarKeys, listed, missing, type Report, suggest } from '../report.ts';
 import {
   choiceAt,
@@ -18,14 +19,13 @@ import {
 } from '../toml-fields.ts';
 import { type TomlList, type TomlTable, type TomlValue } from '../toml-tree.ts';
 import { EXECUTOR_NAMES, findExecutor } from './executors/executors.ts';
+import { BACKOFFS, RETRY, STEP_KEYS } from './keys.ts';
 import { FAILED_STEP, type Scope } from './scope.ts';
 import { type BlockSyntax, type NeedSyntax, placeholderId, type StepSyntax, type TargetSyntax } from './syntax.ts';
 import { lowerTarget, namesWorkflow } from './target.ts';
 import { lowerScript, lowerText } from './text.ts';
 
-const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'retry', 'description'];
-const RETRY_KEYS = ['max_attempts', 'attempts', 'delay', 'backoff', 'jitter', 'description'] as const;
-const BACKOFFS = ['none', 'linear', 'exponential'] as const;
+const COMMON_KEYS = namesOf(STEP_KEYS);
 /** `jitter = true`: a delay varies by up to half. */
 const JITTER = 0.5;
 const NEEDS_EXAMPLE = 'Write a list of step ids: needs = ["build", "test"].';
@@ -100,8 +100,12 @@ function checkStepKeys(report: Report, table: TomlTable, executor: string | null
   const known = findExecutor(executor);
   const keys =
     known === null
-      ? [...COMMON_KEYS, 'timeout', ...EXECUTOR_NAMES.flatMap((name) => findExecutor(name)?.keys ?? [])]
-      : [...COMMON_KEYS, ...(known.timeout === 'none' ? [] : ['timeout']), ...known.keys];
+      ? [
+          ...COMMON_KEYS,
+          'timeout',
+          ...EXECUTOR_NAMES.flatMap((name) => findExecutor(name)?.keys ?? []).filter((key) => key !== 'timeout'),
+        ]
+      : [...COMMON_KEYS, ...known.keys];
   const what =
     known === null || executor === null ? 'a step' : `${/^[aeiou]/.test(executor) ? 'an' : 'a'} ${executor} step`;
   const habits = table.entries.has('id') ? HABITS : { ...HABITS, name: 'The name of a step is its "id".' };
@@ -193,7 +197,7 @@ function lowerTimeout(scope: Scope, table: TomlTable): Text | null {
 function lowerRetry(report: Report, table: TomlTable): Retry {
   const retry = tableAt(report, table, 'retry', 'Write retry = { max_attempts = 3, delay = "10s" }.');
   if (retry === null) return NO_RETRY;
-  checkKeys(report, retry, RETRY_KEYS, '"retry"', 'error');
+  checkKeys(report, retry, namesOf(RETRY.keys), '"retry"', 'error');
   const both = [countAt(report, retry, 'max_attempts', 1), countAt(report, retry, 'attempts', 1)];
   const [, other] = ['max_attempts', 'attempts'].flatMap((key) => retry.entries.get(key) ?? []);
   if (other !== undefined) {

@@ -6,6 +6,8 @@ import { type Target, targetOf } from '../../ir/transition.ts';
 import type { Scope } from './scope.ts';
 import type { BlockSyntax, TargetSyntax } from './syntax.ts';
 import { lowerText, lowerValue } from './text.ts';
+import { namesOf } from '../keys.ts';
+import { TARGET } from './keys.ts';
 import { checkKeys, missing, type Report } from '../report.ts';
 import { checkName, listAt, NAME, neededStringAt, stringAt, tableAt } from '../toml-fields.ts';
 import type { TomlEntry, TomlList, TomlTable } from '../toml-tree.ts';
@@ -25,7 +27,7 @@ export function readTarget(
 ): TargetSyntax | null {
   const table = tableAt(report, step, key, hint ?? targetHint(step, key));
   if (table === null) return null;
-  checkKeys(report, table, ['template', 'inline', 'variables', 'description'], `"${key}"`, 'error');
+  checkKeys(report, table, namesOf(TARGET.keys), `"${key}"`, 'error');
   const target = { kind: 'branch', key, brings: [] } as const;
   return readTemplateOrInline(report, table, target, [`"${key}"`, EXAMPLE], (steps) => readInline(key, steps));
 }

@@ -4,9 +4,11 @@
 import { OPEN_CHANNELS } from '../../../ir/adapter.ts';
 import type { PromptSpec } from '../../../ir/effect.ts';
 import type { Text } from '../../../ir/text.ts';
+import { namesOf } from '../../keys.ts';
 import type { Report } from '../../report.ts';
 import { booleanAt, choiceAt, neededStringAt, stringAt, wordAt } from '../../toml-fields.ts';
 import type { TomlTable } from '../../toml-tree.ts';
+import { EXECUTOR_TABLES, MODES } from '../keys.ts';
 import { expectedOutputs, lowerExpectations } from '../outputs.ts';
 import type { Scope } from '../scope.ts';
 import type { OutputType } from '../syntax.ts';
@@ -14,7 +16,7 @@ import { lowerEnvironment, lowerText, lowerTextAt } from '../text.ts';
 import type { Executor } from './executor.ts';
 
 export const agent: Executor = {
-  keys: ['agent', 'prompt', 'outputs', 'mode'],
+  keys: namesOf(EXECUTOR_TABLES.agent.keys),
   timeout: 'step',
   // Includes the answer of an agent without a terminal.
   outputs: (step) => new Map([['result', 'string'], ...expectedOutputs(step)]),
@@ -38,8 +40,7 @@ export const agent: Executor = {
 };
 
 function readMode(report: Report, step: TomlTable): PromptSpec<Text>['mode'] {
-  const modes = ['autonomous', 'interactive', 'fire_forget'] as const;
-  const mode = choiceAt(report, step, 'mode', modes, 'Write "autonomous", "interactive" or "fire_forget".');
+  const mode = choiceAt(report, step, 'mode', MODES, 'Write "autonomous", "interactive" or "fire_forget".');
   return mode === 'fire_forget' ? 'fire-forget' : (mode ?? 'autonomous');
 }
 
@@ -59,7 +60,7 @@ const OUTPUTS: ReadonlyMap<string, OutputType> = new Map(
 );
 
 export const spawn: Executor = {
-  keys: ['agent', 'adapter', 'workdir', 'env', 'channel', 'resume_session', 'fork_session', 'spawn_args'],
+  keys: namesOf(EXECUTOR_TABLES.spawn.keys),
   timeout: 'step',
   outputs: () => OUTPUTS,
   lower: (scope, { table }) => {

@@ -9,7 +9,7 @@ import type { OutputType, StepSyntax, TargetSyntax } from '../syntax.ts';
 import type { ReadInline } from '../target.ts';
 
 export interface Executor {
-  /** Its own keys, besides those of every step. */
+  /** Its own keys, besides those of every step; `timeout` among them if it has one. */
   readonly keys: readonly string[];
   /** Meaning of `timeout`: the step's duration, something of its own, or nothing. */
   readonly timeout: 'step' | 'own' | 'none';

@@ -4,8 +4,10 @@ import { own } from '../../../base/json.ts';
 import { type CommandSpec, commandSpec } from '../../../ir/effect.ts';
 import type { Text } from '../../../ir/text.ts';
 import type { Transition } from '../../../ir/transition.ts';
+import { namesOf } from '../../keys.ts';
 import { booleanAt, durationAt, neededStringAt, valueOf } from '../../toml-fields.ts';
 import type { TomlTable } from '../../toml-tree.ts';
+import { EXECUTOR_TABLES } from '../keys.ts';
 import { commandOutputs, lowerOutputs } from '../outputs.ts';
 import type { Scope } from '../scope.ts';
 import type { OutputType } from '../syntax.ts';
@@ -19,7 +21,7 @@ import { loop } from './loop.ts';
 // `shell`: a script, run by the project's shell.
 
 const shell: Executor = {
-  keys: ['command', 'outputs', 'shell_outputs', 'workdir', 'env'],
+  keys: namesOf(EXECUTOR_TABLES.shell.keys),
   timeout: 'step',
   outputs: (step) => commandOutputs(step),
   lower: (scope, { table }) => {
@@ -42,7 +44,7 @@ const DECIDED: readonly (readonly [string, OutputType])[] = [
 ];
 
 const branch: Executor = {
-  keys: ['condition', ...BRANCH_KEYS, 'outputs', 'shell_outputs', 'workdir', 'env'],
+  keys: namesOf(EXECUTOR_TABLES.branch.keys),
   timeout: 'step',
   outputs: (step) => new Map([...DECIDED, ...commandOutputs(step)]),
   targets: (report, step, readInline) => BRANCH_KEYS.flatMap((key) => readTarget(report, step, key, readInline) ?? []),
@@ -66,7 +68,7 @@ const branch: Executor = {
 // another language returns a value, the step waits for it; the value is the output `result`.
 
 const expand: Executor = {
-  keys: ['template', 'variables'],
+  keys: namesOf(EXECUTOR_TABLES.expand.keys),
   timeout: 'none',
   outputs: () => new Map([['result', 'json']]),
   targets: (report, step) => readStepTarget(report, step, 'expand', []),
@@ -84,7 +86,7 @@ const expand: Executor = {
 const GRACE_MS = 10_000;
 
 const kill: Executor = {
-  keys: ['agent', 'graceful'],
+  keys: namesOf(EXECUTOR_TABLES.kill.keys),
   timeout: 'own',
   outputs: () => new Map(),
   lower: (scope, { table }) => {

@@ -3,10 +3,12 @@
 import { coerce } from '../../../ir/output.ts';
 import type { Each } from '../../../ir/program.ts';
 import type { ValueTemplate } from '../../../ir/text.ts';
+import { namesOf } from '../../keys.ts';
 import { missing, type Report } from '../../report.ts';
 import { wholeReference } from '../../template.ts';
 import { booleanAt, checkName, stringAt, valueOf, wrongType } from '../../toml-fields.ts';
 import { placeWithin, type TomlTable, type TomlValue } from '../../toml-tree.ts';
+import { EXECUTOR_TABLES } from '../keys.ts';
 import { ARTICLED, checkNotBuiltin, type Scope, typeOfReference } from '../scope.ts';
 import { lowerTarget, readStepTarget } from '../target.ts';
 import { lowerCountAt, lowerTextAt, lowerValue } from '../text.ts';
@@ -16,21 +18,10 @@ const ITEM = 'item';
 const EXAMPLE = 'For example items = ["a", "b"], or items = "{{plan.outputs.tasks}}".';
 
 export const foreach: Executor = {
-  keys: [
-    'items',
-    'items_file',
-    'item_var',
-    'index_var',
-    'key',
-    'template',
-    'variables',
-    'parallel',
-    'max_concurrent',
-    'join',
-  ],
+  keys: namesOf(EXECUTOR_TABLES.foreach.keys),
   timeout: 'none',
   outputs: () => new Map(),
-  targets: (report, step) => readStepTarget(report, step, 'each', namesOf(step)),
+  targets: (report, step) => readStepTarget(report, step, 'each', variablesOf(step)),
   lower: (scope, { table, targets }) => {
     const { report } = scope;
     const [itemName, indexName] = [readName(report, table, 'item_var'), readName(report, table, 'index_var')];
@@ -39,7 +30,7 @@ export const foreach: Executor = {
       report.error('invalid-name', place, '"index_var" and "item_var" are the same name', 'Rename one of the two.');
     }
     const items = lowerItems(scope, table);
-    const inside: Scope = { ...scope, variables: new Set([...scope.variables, ...namesOf(table)]) };
+    const inside: Scope = { ...scope, variables: new Set([...scope.variables, ...variablesOf(table)]) };
     const rest = {
       itemName: itemName ?? ITEM,
       indexName,
@@ -56,7 +47,7 @@ export const foreach: Executor = {
 };
 
 /** Variables of each iteration, as far as readable. */
-function namesOf(step: TomlTable): readonly string[] {
+function variablesOf(step: TomlTable): readonly string[] {
   const index = valueOf(step, 'index_var', 'string');
   return [valueOf(step, 'item_var', 'string')?.value ?? ITEM, ...(index === null ? [] : [index.value])];
 }

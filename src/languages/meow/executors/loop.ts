@@ -1,9 +1,11 @@
 // `loop`: a workflow or inline steps, round after round, until a condition, an output or the number of rounds ends it.
 
 import type { Loop } from '../../../ir/program.ts';
+import { namesOf } from '../../keys.ts';
 import { missing, type Report } from '../../report.ts';
 import { durationAt, stringAt, valueOf } from '../../toml-fields.ts';
 import type { TomlEntry, TomlString, TomlTable } from '../../toml-tree.ts';
+import { EXECUTOR_TABLES } from '../keys.ts';
 import { ARTICLED, checkRoundOutput, type Scope } from '../scope.ts';
 import type { StepSyntax, TargetSyntax } from '../syntax.ts';
 import { lowerTarget, namesWorkflow, type ReadInline, readTarget, readTemplateOrInline } from '../target.ts';
@@ -16,7 +18,7 @@ const EXHAUSTED = 'on_exhausted';
 const BRINGS = ['round'];
 
 export const loop: Executor = {
-  keys: [...ENDS, 'max_rounds', EXHAUSTED, 'template', 'inline', 'variables', 'delay'],
+  keys: namesOf(EXECUTOR_TABLES.loop.keys),
   timeout: 'none',
   // Also those of the last round, by the ids of its steps.
   outputs: () =>

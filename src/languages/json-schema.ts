@@ -1,0 +1,142 @@
+// JSON Schema (draft 7) of a document, made from its table of keys. It is self-contained, and refuses unknown keys.
+
+import type { Json, JsonMap } from '../base/json.ts';
+import type { Document, Key, Shape, Table } from './keys.ts';
+
+export function schemaOf({ doc, root }: Document): JsonMap {
+  const definitions = new Map<Table, JsonMap>();
+  // Tables contain each other, so each is entered before its keys are read.
+  const define = (table: Table): JsonMap => {
+    if (!definitions.has(table)) {
+      definitions.set(table, {});
+      definitions.set(table, tableSchema(table, define));
+    }
+    return { $ref: `#/definitions/${[...definitions.keys()].indexOf(table)}` };
+  };
+  const { $ref } = define(root);
+  const named = [...definitions.values()].map((schema, index) => [String(index), schema] as const);
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    description: doc,
+    allOf: [{ $ref: $ref ?? null }],
+    definitions: Object.fromEntries(named),
+  };
+}
+
+type Define = (table: Table) => JsonMap;
+
+function tableSchema(table: Table, define: Define): JsonMap {
+  const { variants } = table;
+  if (variants === undefined) return objectSchema(table, table.keys, define);
+  const cases = Object.entries(variants.tables).map(([name, variant]) => {
+    const keys = [...table.keys.filter((each) => variant.keys.every((own) => own.name !== each.name)), ...variant.keys];
+    const inner = objectSchema(
+      { ...variant, choices: [...(table.choices ?? []), ...(variant.choices ?? [])] },
+      keys,
+      define,
+    );
+    return [name, inner] as const;
+  });
+  // A chain of conditions, so that an editor reports the mistakes of the chosen variant alone.
+  const names = cases.map(([name]) => name);
+  return {
+    title: table.name,
+    description: table.doc,
+    type: 'object',
+    required: [variants.key],
+    properties: { [variants.key]: { enum: names } },
+    allOf: cases.map(([name, then]) => ({
+      if: { required: [variants.key], properties: { [variants.key]: { const: name } } },
+      then,
+    })),
+  };
+}
+
+function objectSchema(table: Table, keys: readonly Key[], define: Define): JsonMap {
+  const { name, doc, choices = [], together = [], others, least } = table;
+  const required = keys.filter((each) => each.required === true).map((each) => each.name);
+  const rules: readonly JsonMap[] = choices.map((choice) => {
+    const each = choice.keys.map((one) => ({ required: [one] }));
+    return choice.required === true ? { oneOf: each } : { not: { required: choice.keys } };
+  });
+  return {
+    title: name,
+    description: doc,
+    type: 'object',
+    properties: Object.fromEntries(
+      keys.map((each) => [each.name, { description: each.doc, ...shapeSchema(each.shape, define) }]),
+    ),
+    ...(required.length === 0 ? {} : { required }),
+    ...(together.length === 0
+      ? {}
+      : { dependencies: Object.fromEntries(together.map(([one, other]) => [one, [other]])) }),
+    ...(rules.length === 0 ? {} : { allOf: rules }),
+    ...(least === undefined ? {} : { minProperties: least }),
+    ...(others === undefined
+      ? {}
+      : { patternProperties: otherNames(keys, others.names, shapeSchema(others.shape, define)) }),
+    additionalProperties: false,
+  };
+}
+
+/** Names that are not keys. */
+function otherNames(keys: readonly Key[], names: string, schema: JsonMap): JsonMap {
+  const known = keys.map(({ name }) => name).join('|');
+  return { [names.replace('^', known === '' ? '^' : `^(?!(?:${known})$)`)]: schema };
+}
+
+const DURATION_PATTERN = String.raw`^\s*(?:\d+(?:\.\d+)?|(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)\s*$`;
+
+function shapeSchema(shape: Shape, define: Define): JsonMap {
+  switch (shape.kind) {
+    case 'string':
+      return { type: 'string', ...(shape.pattern === undefined ? {} : { pattern: shape.pattern }) };
+    case 'text':
+      return { type: ['string', 'number', 'boolean'] };
+    case 'boolean':
+      return { type: 'boolean' };
+    case 'true':
+      return { const: true };
+    case 'integer':
+      return { type: 'integer', minimum: shape.least, ...(shape.most === undefined ? {} : { maximum: shape.most }) };
+    case 'number':
+      return {
+        type: 'number',
+        ...(shape.least === undefined ? {} : { minimum: shape.least }),
+        ...(shape.above === undefined ? {} : { exclusiveMinimum: shape.above }),
+        ...(shape.most === undefined ? {} : { maximum: shape.most }),
+      };
+    case 'duration':
+      return {
+        anyOf: [
+          { type: 'number', minimum: 0 },
+          { type: 'string', pattern: DURATION_PATTERN },
+        ],
+      };
+    case 'reference':
+      return { type: 'string', pattern: String.raw`\{\{` };
+    case 'moment':
+      return { type: 'string', pattern: String.raw`^\d{4}-\d\d-\d\d` };
+    case 'words':
+      return { enum: shape.words };
+    case 'list':
+      return {
+        type: 'array',
+        items: shapeSchema(shape.of, define),
+        ...(shape.least === undefined ? {} : { minItems: shape.least }),
+      };
+    case 'map':
+      return mapSchema(shapeSchema(shape.of, define), shape.names);
+    case 'table':
+      return { allOf: [define(shape.table())] };
+    case 'either':
+      return { anyOf: shape.of.map((each): Json => shapeSchema(each, define)) };
+    case 'any':
+      return {};
+  }
+}
+
+function mapSchema(values: JsonMap, names: string | undefined): JsonMap {
+  if (names === undefined) return { type: 'object', additionalProperties: values };
+  return { type: 'object', patternProperties: { [names]: values }, additionalProperties: false };
+}

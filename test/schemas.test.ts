@@ -1,0 +1,133 @@
+// The schemas of documents: they accept every document that comes with meow, and refuse what the reader refuses. Reader, schema
+// and reference know the same keys.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { describe, expect, test } from 'vitest';
+
+import { makeSource } from '../src/base/source.ts';
+import { DOCUMENTS } from '../src/languages/documents.ts';
+import { schemaOf } from '../src/languages/json-schema.ts';
+import { type Key, keyAt, keysOf, type Shape, type Table } from '../src/languages/keys.ts';
+import { compileMeow } from '../src/languages/meow/compile.ts';
+import { EXECUTOR_NAMES, findExecutor } from '../src/languages/meow/executors/executors.ts';
+import { EXECUTOR_TABLES, MEOW, STEP } from '../src/languages/meow/keys.ts';
+import { createReport } from '../src/languages/report.ts';
+import { tomlToJson } from '../src/languages/toml-tree.ts';
+import { readToml } from '../src/languages/toml.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const ajv = new Ajv({ allErrors: true, strict: true, strictRequired: false, allowUnionTypes: true });
+const acceptsMeow = ajv.compile(schemaOf(MEOW));
+
+function parsed(text: string): unknown {
+  const root = readToml(createReport(makeSource('a', text)));
+  return root === null ? {} : tomlToJson(root);
+}
+
+function errorsOf(text: string): readonly string[] {
+  const { diagnostics } = compileMeow({ file: 'a', text, workflow: null, given: [] });
+  return diagnostics.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+}
+
+describe('the schema of MEOW workflows', () => {
+  const shipped = ['examples', 'lib'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.meow.toml'))
+      .map((file) => join(folder, file)),
+  );
+  test.each(shipped)('accepts %s', (file) => {
+    acceptsMeow(parsed(readFileSync(join(ROOT, file), 'utf8')));
+    expect(acceptsMeow.errors ?? []).toEqual([]);
+  });
+
+  const broken = JSON.parse(readFileSync(join(ROOT, 'test/fixtures/schemas/meow.json'), 'utf8')) as Record<
+    string,
+    string
+  >;
+  test.each(Object.entries(broken))('refuses %s, as the reader does', (_, text) => {
+    expect(errorsOf(text)).not.toEqual([]);
+    expect(acceptsMeow(parsed(text))).toBe(false);
+  });
+
+  test('refuses at least 60 broken documents', () => {
+    expect(Object.keys(broken).length).toBeGreaterThanOrEqual(60);
+  });
+
+  test('accepts an older file with its steps at the top', () => {
+    const text = '[meta]\nname = "a"\n[variables]\nx = 1\n[[steps]]\nid = "a"\nexecutor = "shell"\ncommand = "true"\n';
+    expect(errorsOf(text)).toEqual([]);
+    expect(acceptsMeow(parsed(text))).toBe(true);
+  });
+
+  test('refuses a key of another executor', () => {
+    for (const executor of EXECUTOR_NAMES) {
+      const own = findExecutor(executor)?.keys ?? [];
+      const foreign = keysOf(STEP, null).filter(({ name }) => !own.includes(name) && !isCommon(name));
+      for (const { name } of foreign) {
+        acceptsMeow({ main: { steps: [{ id: 'a', executor, [name]: 'x' }] } });
+        expect({ executor, name, refused: hasUnknown(name) }).toEqual({ executor, name, refused: true });
+      }
+    }
+  });
+});
+
+function isCommon(name: string): boolean {
+  return STEP.keys.some((key) => key.name === name);
+}
+
+function hasUnknown(name: string): boolean {
+  return (acceptsMeow.errors ?? []).some(
+    ({ keyword, params }) => keyword === 'additionalProperties' && params['additionalProperty'] === name,
+  );
+}
+
+describe('one table of keys', () => {
+  test('has an entry for each executor, and a timeout where the executor has one', () => {
+    expect(Object.keys(EXECUTOR_TABLES)).toEqual(EXECUTOR_NAMES);
+    for (const name of EXECUTOR_NAMES) {
+      const executor = findExecutor(name);
+      expect([name, executor?.keys.includes('timeout')]).toEqual([name, executor?.timeout !== 'none']);
+    }
+  });
+
+  test.each(Object.entries(DOCUMENTS))('describes every key of %s in a sentence', (_, { root }) => {
+    for (const { doc } of [...tablesBelow(root)].flatMap(allKeys)) expect(doc).toMatch(/^[A-Z].{8,}\.$/);
+  });
+
+  test.each([['meow', 'docs/languages/meow.md']])('of %s is in the reference', (name, file) => {
+    const reference = readFileSync(join(ROOT, file), 'utf8');
+    const keys = [...tablesBelow(DOCUMENTS[name]?.root ?? expect.fail())].flatMap(allKeys);
+    const absent = keys.filter((key) => !new RegExp(`\`(?:\\[?${key.name}\\]?)\``).test(reference));
+    expect([...new Set(absent.map((key) => key.name))]).toEqual([]);
+  });
+
+  test('is found by the path of a document', () => {
+    const path = ['main', 'steps', 2, 'on_true', 'inline', 0];
+    const textAt = (at: readonly (string | number)[]): string | null =>
+      at.join('.') === [...path, 'executor'].join('.') ? 'shell' : null;
+    expect(keyAt(MEOW.root, [...path, 'command'], textAt)?.doc).toBe('The shell script to run.');
+    expect(keyAt(MEOW.root, [...path, 'prompt'], textAt)).toBeNull();
+    expect(keyAt(MEOW.root, [...path, 'prompt'], () => null)?.name).toBe('prompt');
+    expect(keyAt(MEOW.root, ['main', 'variables', 'x', 'type'], () => null)?.name).toBe('type');
+  });
+});
+
+function allKeys(table: Table): readonly Key[] {
+  return keysOf(table, null);
+}
+
+function tablesBelow(root: Table, seen = new Set<Table>()): ReadonlySet<Table> {
+  if (seen.has(root)) return seen;
+  seen.add(root);
+  for (const { shape } of allKeys(root)) visit(shape, seen);
+  if (root.others !== undefined) visit(root.others.shape, seen);
+  return seen;
+}
+
+function visit(shape: Shape, seen: Set<Table>): void {
+  if (shape.kind === 'table') tablesBelow(shape.table(), seen);
+  else if (shape.kind === 'either') for (const each of shape.of) visit(each, seen);
+  else if (shape.kind === 'list' || shape.kind === 'map') visit(shape.of, seen);
+}
