@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { makeSource } from '../src/base/source.ts';
 import { DOCUMENTS } from '../src/languages/documents.ts';
 import { schemaOf } from '../src/languages/json-schema.ts';
-import { type Key, keyAt, keysOf, type Shape, type Table } from '../src/languages/keys.ts';
+import { type Key, keyAt, keysOf, type Shape, type Table, tablesAt } from '../src/languages/keys.ts';
 import { compileMeow } from '../src/languages/meow/compile.ts';
 import { EXECUTOR_NAMES, findExecutor } from '../src/languages/meow/executors/executors.ts';
 import { EXECUTOR_TABLES, MEOW, STEP } from '../src/languages/meow/keys.ts';
@@ -111,6 +111,7 @@ describe('one table of keys', () => {
     expect(keyAt(MEOW.root, [...path, 'prompt'], textAt)).toBeNull();
     expect(keyAt(MEOW.root, [...path, 'prompt'], () => null)?.name).toBe('prompt');
     expect(keyAt(MEOW.root, ['main', 'variables', 'x', 'type'], () => null)?.name).toBe('type');
+    expect(tablesAt(MEOW.root, path, textAt).map(({ table }) => table)).toEqual([STEP]);
   });
 });
 

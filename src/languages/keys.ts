@@ -124,14 +124,11 @@ function shapesAt(shape: Shape, at: Path, path: Path, textAt: TextAt): readonly 
 export const STRING: Shape = { kind: 'string' };
 /** Not only white space. */
 export const FILLED: Shape = { kind: 'string', pattern: String.raw`\S` };
-export const TEXT: Shape = { kind: 'text' };
 export const BOOLEAN: Shape = { kind: 'boolean' };
-export const TRUE: Shape = { kind: 'true' };
 export const DURATION: Shape = { kind: 'duration' };
 export const REFERENCE: Shape = { kind: 'reference' };
 export const ANY: Shape = { kind: 'any' };
 export const STRINGS: Shape = listOf(STRING);
-export const TEXTS: Shape = listOf(TEXT);
 
 export function integer(least: number, most?: number): Shape {
   return { kind: 'integer', least, ...(most === undefined ? {} : { most }) };
