@@ -34,7 +34,7 @@ async function checkCounterexamples(cwd: string, { claims }: Proof): Promise<voi
   const { tests, diagnostics } = readTestFiles([path], cwd);
   expect(diagnostics, texts.join('\n')).toEqual([]);
   for (const found of tests) {
-    for await (const result of runTests(found, { pattern: null, crash: false, update: false })) {
+    for await (const result of runTests(found, { pattern: null, crash: false, faults: null, update: false })) {
       const number = Number(/claim (\d+)/.exec(result.name)?.[1]) - 1;
       const paths = result.failures.map((failure) => failure.expect);
       const shown = `${texts.join('\n')}\n${JSON.stringify(result.failures, null, 1)}`;

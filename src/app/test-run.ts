@@ -9,6 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
 import { type Diagnostic, hasErrors } from '../base/source.ts';
+import type { RunFiles } from '../engine/ports.ts';
 import { conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import { type Rule, readSimScript } from '../sim/script.ts';
 import { localRunFiles } from '../stores/local-run-files.ts';
@@ -79,6 +80,9 @@ export interface RanTest {
   readonly program: Program;
   /** A file of the folder that the run worked in; null if it does not exist. */
   readonly readFile: (path: string) => string | null;
+  /** The folder that the run was started in. Absolute. */
+  readonly cwd: string;
+  readonly files: RunFiles;
 }
 
 /** `use` gets the result while the temporary folder exists. */
@@ -118,7 +122,7 @@ export async function runTest<T>(
       const at = resolve(work, path);
       return existsSync(at) && statSync(at).isFile() ? readFileSync(at, 'utf8') : null;
     };
-    return use({ end, program, readFile });
+    return use({ end, program, readFile, cwd, files });
   } catch (error) {
     if (error instanceof UsageError) throw new TestError(error.message);
     throw error;

@@ -14,6 +14,7 @@ import { explained, judgeStory, storyOf, storyText } from '../testing/story.ts';
 import { readTestFile, type TestFile, type WorkflowTest } from '../testing/test-file.ts';
 import type { Death, WorldEnd } from '../testing/world.ts';
 import type { CompiledWorkflow } from './compile.ts';
+import { answersOf, type CalmRun, type FaultOptions, searchFaults } from './test-faults.ts';
 import { type RanTest, runTest, TestedWorkflow, TestError } from './test-run.ts';
 import { statusView } from '../view/status.ts';
 
@@ -22,6 +23,8 @@ export interface TestOptions {
   readonly pattern: string | null;
   /** Repeats every test with the engine killed before and after each record. */
   readonly crash: boolean;
+  /** Repeats every test in random worlds in which things go wrong. */
+  readonly faults: FaultOptions | null;
   /** Writes traces instead of comparing them. */
   readonly update: boolean;
   /** Gets the result of each test, of the run without additional deaths. */
@@ -123,7 +126,7 @@ async function resultOf(
   found: FoundTests,
   workflow: TestedWorkflow | null,
   test: WorkflowTest,
-  { crash, update, onRun }: TestOptions,
+  { crash, faults, update, onRun }: TestOptions,
 ): Promise<TestResult> {
   const begun = performance.now();
   const common = { file: found.file, name: test.name };
@@ -140,7 +143,12 @@ async function resultOf(
     ];
     const swept =
       crash && failures.length === 0 ? await sweep(workflow, found, test, end) : { deaths: 0, failures: [] };
-    const all = [...failures, ...swept.failures];
+    const { answers } = judged;
+    const faulty =
+      faults !== null && failures.length === 0
+        ? await searchFaults(workflow, found, test, faults, { end, answers })
+        : [];
+    const all = [...failures, ...swept.failures, ...faulty];
     return {
       ...common,
       status: all.length === 0 ? 'passed' : 'failed',
@@ -164,10 +172,11 @@ function judgeOnce(
   { path, content }: FoundTests,
   test: WorkflowTest,
   death: Death | null,
-): Promise<{ readonly end: WorldEnd; readonly failures: readonly TestFailure[] }> {
-  return runTest(workflow, test, { testFile: path, death }, ({ end, readFile }: RanTest) => ({
-    end,
-    failures: judgeTest(test, content.claims, end, readFile),
+): Promise<CalmRun & { readonly failures: readonly TestFailure[] }> {
+  return runTest(workflow, test, { testFile: path, death }, (ran: RanTest) => ({
+    end: ran.end,
+    failures: judgeTest(test, content.claims, ran.end, ran.readFile),
+    answers: answersOf(test, ran),
   }));
 }
 

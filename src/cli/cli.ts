@@ -219,6 +219,8 @@ function commandLine(answer: (status: number) => void): Command {
     .argument('[paths...]')
     .option('-t <pattern>', 'only tests whose name contains this; * is a wildcard')
     .option('--crash', 'repeat each test with the engine killed before and after every record')
+    .option('--faults <n>', 'repeat each test in this many random worlds in which things go wrong', positive)
+    .option('--seed <number>', 'repeat the worlds of a seed that --faults has printed', seedOf)
     .option('--coverage [percent]', 'list steps and routes that no test reached; fail below a percentage')
     .option('--from <run>', 'print a test that repeats a run, instead of running tests')
     .option('--name <name>', 'name of that test')
@@ -360,6 +362,11 @@ function collect(value: string, before: readonly string[] | undefined): readonly
 
 function positive(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, 1 or more.');
+  return Number(text);
+}
+
+function seedOf(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, 0 or more.');
   return Number(text);
 }
 

@@ -48,6 +48,27 @@ export function judgeTest(
   ];
 }
 
+/** What must hold in faulty worlds: `order`, `never`, claims, and that the run ends or waits. */
+export function judgeFaultyWorld(
+  { expect, recordsMax }: Pick<WorkflowTest, 'expect' | 'recordsMax'>,
+  claims: readonly Claim[],
+  end: WorldEnd,
+): readonly TestFailure[] {
+  const isEndless = end.kind === 'too-long';
+  const why = `the run neither ended nor waits: it has more than ${recordsMax} records`;
+  // A fault may stop what the claim assumes to answer.
+  const isJudged = (index: number): boolean => claims[index]?.kind !== 'ends' || isEndless;
+  return [
+    ...judgeHistory(expect, historyOf(end.records), namesIn(end.state.program)),
+    ...judgeClaims(claims, end).filter((failure) => isJudged(claimNumber(failure))),
+    ...(isEndless ? [failureAt('run', null, endOf(end), why)] : []),
+  ];
+}
+
+function claimNumber({ expect }: TestFailure): number {
+  return Number(expect.replace('claim.', ''));
+}
+
 /** How the run ended, in the words of a test. */
 export function endOf({ kind, state }: Pick<WorldEnd, 'kind' | 'state'>): string {
   return kind === 'ended' ? (state.end ?? 'running') : kind === 'waiting' ? 'waiting' : 'running';

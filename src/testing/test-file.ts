@@ -127,6 +127,20 @@ export function readTestFile(
   return { file: hasErrors(diagnostics) ? null : file, diagnostics };
 }
 
+/** A test as the file has it, defaults included; null if there is none with this name. The file must have no errors. */
+export function writtenTest(text: string, test: string): JsonMap | null {
+  const report = createReport(makeSource('', text));
+  const root = readToml(report);
+  if (root === null) return null;
+  const defaults = tableAt(report, root, 'defaults', '');
+  const found = tablesIn(report, root, 'test', TEST_HINT).find((table) => {
+    const name = table.entries.get('name')?.value;
+    return name?.kind === 'string' && name.value === test;
+  });
+  if (found === undefined) return null;
+  return tomlToJson(defaults === null ? found : merged(found, defaults)) as JsonMap;
+}
+
 const RECORDS_MAX = 10_000;
 const START_MS = Date.UTC(2026, 0, 1);
 const TEST_HINT = 'Write each test as a table of its own: [[test]], and below it name = "…".';

@@ -4,7 +4,7 @@ import { appendFileSync, chmodSync, existsSync, lstatSync, mkdirSync, renameSync
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { foldersOf } from '../../src/drivers/git/worktree-paths.ts';
-import { below, oneOf, type Random } from '../simulation/random.ts';
+import { below, oneOf, type Random } from '../../src/base/random.ts';
 import { type GitRig, picture, type Picture } from './git-rig.ts';
 
 /** One character per byte: some are not valid UTF-8. */

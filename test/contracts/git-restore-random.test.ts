@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IS_WHOLE } from '../rig/crash-sweep.ts';
-import { randomFrom } from '../simulation/random.ts';
+import { randomFrom } from '../../src/base/random.ts';
 import { Agent, expected, see, type Sight } from './git-play.ts';
 import { GitRig, picture, value } from './git-rig.ts';
 

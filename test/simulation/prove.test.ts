@@ -16,7 +16,7 @@ import { type Ending, endingOf } from '../../src/prove/endings.ts';
 import { explore, type Explored } from '../../src/prove/explore.ts';
 import { Names } from '../../src/prove/names.ts';
 import { randomProgram } from './random-program.ts';
-import { oneOf, type Random, randomFrom } from './random.ts';
+import { oneOf, type Random, randomFrom } from '../../src/base/random.ts';
 import { CALM, live } from './simulate.ts';
 import { World } from './world.ts';
 

@@ -8,7 +8,7 @@ import type { Act, Block, Loop, OnError, Program, Step } from '../../src/ir/prog
 import { canGrow, DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
 import type { Text, ValueTemplate } from '../../src/ir/text.ts';
 import { targetOf, type Transition } from '../../src/ir/transition.ts';
-import { below, oneOf, type Random } from './random.ts';
+import { below, oneOf, type Random } from '../../src/base/random.ts';
 
 const DEPTH_MAX = 3;
 const SAID = [{ name: 'said', type: 'string', required: true, description: null }] as const;

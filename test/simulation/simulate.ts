@@ -14,7 +14,7 @@ import type { Input } from '../../src/kernel/input.ts';
 import { initialState, isFinished, type RunState, type StepState } from '../../src/kernel/state.ts';
 import { fingerprint } from '../kernel-rig/fingerprint.ts';
 import { randomProgram } from './random-program.ts';
-import { below, hash, type Random, randomFrom } from './random.ts';
+import { below, hash, type Random, randomFrom } from '../../src/base/random.ts';
 import { Crash, type Roughness, World } from './world.ts';
 
 export const CALM: Roughness = { crash: 0, reboot: 0, twice: 0 };

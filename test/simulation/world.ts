@@ -16,7 +16,7 @@ import type { JournalRecord } from '../../src/kernel/decision.ts';
 import { CLEANUP_STEP, effectId, initialState, type RunState } from '../../src/kernel/state.ts';
 import { Processes, type ProcessHost, type SimulatedProcess } from '../../src/testing/processes.ts';
 import { VirtualTime } from '../../src/testing/virtual-time.ts';
-import { below, hash, type Random } from './random.ts';
+import { below, hash, type Random } from '../../src/base/random.ts';
 
 export class Crash extends Error {}
 

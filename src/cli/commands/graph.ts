@@ -69,6 +69,7 @@ async function coverageBy(file: string, cwd: string): Promise<TestCoverage | nul
     const results = runTests(found, {
       pattern: null,
       crash: false,
+      faults: null,
       update: false,
       onRun: (ran) => coverage.add(ran),
     });

@@ -1,5 +1,6 @@
 // `meow test`: runs the tests of workflows.
 
+import { randomInt } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -34,6 +35,8 @@ interface TestCommandOptions {
   readonly name?: string;
   readonly o?: string;
   readonly crash?: true;
+  readonly faults?: number;
+  readonly seed?: number;
   readonly update?: true;
   readonly watch?: true;
   readonly junit?: string;
@@ -46,6 +49,8 @@ export async function test(written: readonly string[], options: TestCommandOptio
   if (options.from !== undefined) return printTestFrom(options.from, options);
   if (options.name !== undefined || options.o !== undefined)
     throw new UsageError('--name and -o are for --from', 'meow test --from RUN --name NAME -o FILE');
+  if (options.seed !== undefined && options.faults === undefined)
+    throw new UsageError('--seed is for --faults', 'meow test --faults 200 --seed 42');
   endCleanly();
   const { coverage } = options;
   const isPath = typeof coverage === 'string' && !/^\d+(?:\.\d+)?%?$/.test(coverage);
@@ -90,10 +95,12 @@ async function testPaths(paths: readonly string[], options: TestCommandOptions):
 async function runAll(tests: readonly FoundTests[], options: TestCommandOptions, cwd: string): Promise<number> {
   const results: TestResult[] = [];
   const [crash, update] = [options.crash === true, options.update === true];
+  const seed = options.faults === undefined ? null : (options.seed ?? randomInt(SEED_MAX));
+  const faults = options.faults === undefined || seed === null ? null : { worlds: options.faults, seed };
   const coverage = options.coverage === undefined ? null : new TestCoverage(cwd);
   const onRun = (ran: CompletedRun): void => coverage?.add(ran);
   for (const found of tests) {
-    for await (const result of runTests(found, { pattern: options.t ?? null, crash, update, onRun })) {
+    for await (const result of runTests(found, { pattern: options.t ?? null, crash, faults, update, onRun })) {
       results.push(result);
       if (options.json) printJson(resultJson(result, crash));
       else for (const line of resultLines(result, paletteFor(process.stdout))) printLine(line);
@@ -111,7 +118,7 @@ async function runAll(tests: readonly FoundTests[], options: TestCommandOptions,
   if (options.json) {
     const died = crash ? { deaths } : {};
     const share = covered === null ? null : { steps: covered.steps, routes: covered.routes };
-    printJson({ kind: 'tests-ended', passed, failed, errors, exit, seed: null, coverage: share, ...died });
+    printJson({ kind: 'tests-ended', passed, failed, errors, exit, seed, coverage: share, ...died });
   } else if (results.length === 0) {
     warn('meow: there are no tests: write NAME.test.toml beside a workflow (meow help test)');
   } else {
@@ -120,7 +127,9 @@ async function runAll(tests: readonly FoundTests[], options: TestCommandOptions,
       `${failed ?? 0} failed`,
       ...(errors === 0 ? [] : [`${errors} with errors`]),
     ];
-    printLine(`${parts.join(', ')}${crash ? `; survived ${deaths} deaths of the engine` : ''}`);
+    const survived = crash ? `; survived ${deaths} deaths of the engine` : '';
+    const worlds = faults === null ? '' : `; ${faults.worlds} faulty worlds for each test, seed ${faults.seed}`;
+    printLine(`${parts.join(', ')}${survived}${worlds}`);
     if (covered !== null) for (const line of coverageLines(covered, isTooLittle ? wanted : null)) printLine(line);
   }
   return exit;
@@ -134,6 +143,9 @@ function coverageLines({ steps, routes, percent, missing }: ShownCoverage, wante
     ...missing.map((line) => `  not reached: ${sanitize(line)}`),
   ];
 }
+
+/** Seeds that are drawn are short enough to be typed. */
+const SEED_MAX = 1_000_000_000;
 
 const WATCH_MS = 300;
 
