@@ -23,6 +23,7 @@ const ENTRIES = {
   cli: 'src/cli/cli.ts',
   agent: 'src/cli/agent.ts',
   mcp: 'src/mcp/tools.ts',
+  lsp: 'src/lsp/server.ts',
   'offline-step-status': 'src/app/offline-step-status.ts',
   'sim-agent': 'src/sim/main.ts',
 };

@@ -77,7 +77,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/web/a.ts:1: web may not import kernel',
     'src/cli/a.ts:1: cli may not import engine',
     'src/view/a.ts:1: src may not import test/rig.ts',
-    'src/plumbing/a.ts:1: plumbing is no layer: there are base, ir, languages, kernel, engine, sys, drivers, stores, view, prove, sim, testing, ipc, app, cli, web, mcp',
+    'src/plumbing/a.ts:1: plumbing is no layer: there are base, ir, languages, kernel, engine, sys, drivers, stores, view, prove, sim, testing, ipc, app, cli, web, mcp, lsp',
   ],
   good: {
     'src/kernel/a.ts': "import { b } from '../ir/b.ts';\nimport { c } from './c.ts';\n// import '../engine/b.ts'",

@@ -37,6 +37,15 @@ export function spanOf(source: Source, place: Place): Span {
   };
 }
 
+/** Inverse of `spanOf`, in the same text. If the text has changed since, the place is still inside it. */
+export function placeOf(source: Source, { line, column, length }: Span): Place {
+  const start = source.lineStarts[line - 1];
+  if (start === undefined) return { from: source.text.length, to: source.text.length };
+  const text = lineText(source, line - 1);
+  const from = skipCharacters(text, 0, column - 1);
+  return { from: start + from, to: start + skipCharacters(text, from, length) };
+}
+
 /** Characters of a long line shown before and after a position. */
 const EXCERPT_CHARACTERS = 500;
 
@@ -94,6 +103,14 @@ function countCharacters(text: string, from: number, to: number): number {
     if (unit < 0xdc00 || unit > 0xdfff) count += 1;
   }
   return count;
+}
+
+/** Offset after so many characters, at most the length of the text. */
+function skipCharacters(text: string, from: number, count: number): number {
+  let at = from;
+  for (let skipped = 0; skipped < count && at < text.length; skipped++)
+    at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  return at;
 }
 
 /** Diagnostics: an error or warning in an author's text, with its position and a fix. Data only; faces render it. */

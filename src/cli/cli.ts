@@ -255,6 +255,10 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print JSON: list, show')
     .action(calls(async () => (await import('./commands/adapter.ts')).adapter));
 
+  command('Setup and maintenance', 'lsp [--stdio]', 'start a language server for editors on stdin and stdout')
+    .option('--stdio', 'the only channel; accepted because editors pass it')
+    .action(calls(async () => (await import('./commands/lsp.ts')).lsp));
+
   command('Setup and maintenance', 'completion SHELL', 'print a script that completes commands in bash, zsh or fish')
     .argument('<shell>')
     .action(

@@ -21,6 +21,7 @@ import type {
 import { baseName } from './language.ts';
 import { renamedOutline } from './outline.ts';
 import { LANGUAGES } from './registry.ts';
+import type { Symbols } from './symbols.ts';
 
 export interface Surroundings {
   readonly reader: SourceReader;
@@ -84,6 +85,17 @@ export function composePart(
 
 export function checkWorkflow(language: Language, location: Location, around: Surroundings): Validated {
   return language.validate(language.load(around.reader, location, {}), new Parts(around).context(null, ''));
+}
+
+/** Null if the language has none. `agents`: names of adapters. */
+export function symbolsOf(
+  language: Language,
+  location: Location,
+  around: Surroundings,
+  agents: readonly string[],
+): Symbols | null {
+  const source = language.load(around.reader, location, {});
+  return language.symbols?.(source, new Parts(around).context(null, ''), agents) ?? null;
 }
 
 /** Whether the path is a workflow that others may enter. */

@@ -10,6 +10,7 @@ import type { Program, Source } from '../ir/program.ts';
 import type { AdapterCatalog } from './adapter-catalog.ts';
 import type { Config } from './config.ts';
 import type { WrittenStep } from './outline.ts';
+import type { Symbols } from './symbols.ts';
 
 /** `S`: a workflow as read, with every file that it refers to in its own language. */
 export interface Language<S = unknown> {
@@ -22,6 +23,8 @@ export interface Language<S = unknown> {
   compile(source: S, context: CompileContext): Compiled;
   /** Reports every problem of the source, whichever part a run would use. */
   validate(source: S, context: CompileContext): Validated;
+  /** For editors; absent: they show only its problems. `agents`: names of adapters. */
+  symbols?(source: S, context: CompileContext, agents: readonly string[]): Symbols;
 }
 
 /** `maybe`: no other language has such files, but an incomplete one of this language may look like this. */

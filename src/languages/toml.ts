@@ -16,6 +16,12 @@ const DEPTH_MAX = 100;
 
 /** Null if the text is huge, binary or damaged; that is reported. */
 export function readToml(report: Report): TomlTable | null {
+  const tree = readPartialToml(report);
+  return tree?.isDamaged === false ? tree.root : null;
+}
+
+/** For editors: what can be read of a text that somebody is still writing. Null if the text is huge or binary. */
+export function readPartialToml(report: Report): { readonly root: TomlTable; readonly isDamaged: boolean } | null {
   const { text } = report.source;
   if (text.length > TOML_LENGTH_MAX) {
     const message = `the file has ${(text.length / 1_000_000).toFixed(1)} MB; at most 10 MB are read`;
@@ -79,10 +85,10 @@ class Parser {
     this.#text = report.source.text;
   }
 
-  read(): TomlTable | null {
+  read(): { readonly root: TomlTable; readonly isDamaged: boolean } {
     for (;;) {
       this.#skipBlankLines();
-      if (this.#isAtEnd()) return this.#isDamaged ? null : this.#root;
+      if (this.#isAtEnd()) return { root: this.#root, isDamaged: this.#isDamaged };
       const start = this.#at;
       const statement = this.#next() === '[' ? this.#readHeader() : this.#readAssignment(this.#current);
       if (statement === null || !this.#readLineEnd()) this.#recover(start);

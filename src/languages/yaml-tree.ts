@@ -62,7 +62,16 @@ export function hasRootKey(text: string, key: string): boolean {
 const YAML_LENGTH_MAX = 500_000;
 
 /** A part of the report's text. Null after an error. */
-export function readYaml(report: Report, { from, to }: Place): YamlValue | null {
+export function readYaml(report: Report, part: Place): YamlValue | null {
+  const read = readPartialYaml(report, part);
+  return read?.isDamaged === false ? read.value : null;
+}
+
+/** For editors: what can be read of a text that somebody is still writing. Null if it is huge or nested too deeply. */
+export function readPartialYaml(
+  report: Report,
+  { from, to }: Place,
+): { readonly value: YamlValue; readonly isDamaged: boolean } | null {
   if (to - from > YAML_LENGTH_MAX) {
     const message = `the YAML has ${String(Math.ceil((to - from) / 1_000))} kB; at most 500 kB are read`;
     return report.error('file-too-large', { from, to: from + 1 }, message, 'Keep long texts in files of their own.');
@@ -78,10 +87,10 @@ export function readYaml(report: Report, { from, to }: Place): YamlValue | null 
   const { value, duplicates } = convert(document, text, from);
   for (const place of duplicates)
     report.error('invalid-yaml', place, 'map keys must be unique', 'Remove one of the two.');
-  if (document.errors.length > 0 || duplicates.length > 0) return null;
-  if (value === null)
-    report.error('invalid-yaml', { from, to: from + 1 }, 'aliases are nested too deeply', 'Write it out.');
-  return value;
+  const isDamaged = document.errors.length > 0 || duplicates.length > 0;
+  if (value !== null) return { value, isDamaged };
+  if (isDamaged) return null;
+  return report.error('invalid-yaml', { from, to: from + 1 }, 'aliases are nested too deeply', 'Write it out.');
 }
 
 /** An error at the end of a line is shown at its last character. */

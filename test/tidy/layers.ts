@@ -32,6 +32,7 @@ const ALL = [
   'cli',
   'web',
   'mcp',
+  'lsp',
 ];
 
 const FACE = ['base', 'sys', 'view', 'app'];
@@ -68,8 +69,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The faces: what they need of other layers is a function of app, or a type that app exports.
   web: { imports: FACE },
   mcp: { imports: FACE },
-  cli: { imports: [...FACE, 'mcp', 'sim/main.ts'] },
-  app: { imports: ALL.filter((layer) => !['cli', 'web', 'mcp'].includes(layer)) },
+  lsp: { imports: FACE },
+  cli: { imports: [...FACE, 'mcp', 'lsp', 'sim/main.ts'] },
+  app: { imports: ALL.filter((layer) => !['cli', 'web', 'mcp', 'lsp'].includes(layer)) },
 };
 
 /** A test beside its source sees what its source sees, and the tools of a test. */

@@ -38,7 +38,7 @@ const SECOND_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** These speak of foreign things by their own names: keywords of a language, fields of an agent's output. */
-const FOREIGN_WORDS = /^src\/(languages|drivers|ipc|app|cli|web|mcp)\//;
+const FOREIGN_WORDS = /^src\/(languages|drivers|ipc|app|cli|web|mcp|lsp)\//;
 
 /** A folder or file named so in src is a drawer, not a subject. */
 export const namesSayWhatIsInside: Rule = (tree) =>

@@ -41,7 +41,7 @@ export interface DocumentSyntax {
   readonly unread: ReadonlyMap<string, readonly string[]>;
 }
 
-const KEYS = ['workflow_id', 'version', 'description', 'defaults', 'entry_step', 'steps'];
+export const KEYS = ['workflow_id', 'version', 'description', 'defaults', 'entry_step', 'steps'];
 const WHAT = 'the workflow';
 const STEPS_HINT =
   'For example steps: [{ id: check, opcode: RUN_VALIDATION, run: [tests], routes: { completed: STOP } }].';

@@ -6,6 +6,7 @@ import type { CompileContext, Language, Location, SourceReader } from '../langua
 import { hasRootKey } from '../yaml-tree.ts';
 import { compileConductor } from './compile.ts';
 import { isPath } from './prompts.ts';
+import { conductorSymbols } from './symbols.ts';
 import type { ConductorInput, FindValidator } from './syntax.ts';
 
 interface ConductorSource extends Location {
@@ -27,6 +28,8 @@ export const conductor: Language<ConductorSource> = {
   compile: (source, context) => ({ ...compileConductor(inputFrom(source, context)), fileVariables: [] }),
 
   validate: (source, context) => compileConductor(inputFrom(source, context)),
+
+  symbols: ({ file, text }, _, agents) => conductorSymbols(file, text, agents),
 };
 
 function inputFrom(source: ConductorSource, { config, adapters, others }: CompileContext): ConductorInput {

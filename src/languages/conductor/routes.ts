@@ -73,6 +73,11 @@ function routesOf(opcode: Opcode): RouteKeys {
   return all[opcode];
 }
 
+/** The routes that a step with this opcode can have. */
+export function routeNames(opcode: Opcode): readonly string[] {
+  return Object.keys(routesOf(opcode).known);
+}
+
 function kindsOf(...outcomes: readonly Mechanical[]): readonly string[] {
   const kinds = Object.keys(OUTCOME_OF) as readonly FailureKind[];
   return kinds.filter((kind) => outcomes.some((outcome) => OUTCOME_OF[kind] === outcome));

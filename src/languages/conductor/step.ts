@@ -45,6 +45,11 @@ const KEYS: Readonly<Record<Opcode, readonly string[]>> = {
   STOP: ['reason', 'verdict'],
 };
 
+/** Keys of a step with this opcode; if it is unknown, of all. */
+export function stepKeys(opcode: Opcode | null): readonly string[] {
+  return [...COMMON, ...new Set(opcode === null ? Object.values(KEYS).flat() : KEYS[opcode])];
+}
+
 /** `workflow`: its id. */
 export function readStep(reading: Reading, step: Outline, workflow: string): StepSyntax {
   const { report } = reading;

@@ -9,6 +9,7 @@ import { valueOf } from '../toml-fields.ts';
 import { compileMeow, type MeowInput, validateMeow } from './compile.ts';
 import { collectStaticValues, type PossibleTexts, stepTables, targetTables } from './link.ts';
 import { type MeowFile, type Module, openModule, type Section } from './modules.ts';
+import { meowSymbols } from './symbols.ts';
 import { fileOf, isPlaced, namesWorkflow, parseReference, spellingsOf } from './target.ts';
 
 export interface MeowSource extends Required<Pick<MeowInput, 'file' | 'text' | 'workflow' | 'others' | 'values'>> {
@@ -49,6 +50,8 @@ export const meow: Language<MeowSource> = {
       source.workflow === null ? validateMeow(input) : compileMeow({ ...input, given: null }).diagnostics;
     return { diagnostics, notes: [] };
   },
+
+  symbols: ({ file, text, others }) => meowSymbols({ file, text }, others),
 };
 
 function inputFrom(source: MeowSource, { adapters, given, others }: CompileContext): Omit<MeowInput, 'given'> {

@@ -54,10 +54,14 @@ export interface Module {
   readonly block: (name: string) => BlockSyntax | null;
 }
 
-/** `prefix`: prefix of the names of its blocks. */
-export function openModule({ file, text }: MeowFile, prefix: string): Module {
+/** `prefix`: prefix of the names of its blocks. `read`: how much of a damaged text is read; by default nothing. */
+export function openModule(
+  { file, text }: MeowFile,
+  prefix: string,
+  read: (report: Report) => TomlTable | null = readToml,
+): Module {
   const report = createReport(makeSource(file, text));
-  const tree = readToml(report);
+  const tree = read(report);
   const sections = tree === null ? [] : readModule(report, tree);
   const byName = new Map(sections.map((section) => [section.name, section]));
   const blocks = new Map<string, BlockSyntax>();

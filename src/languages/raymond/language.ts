@@ -12,6 +12,7 @@ import {
 } from '../language.ts';
 import { hasRootKey } from '../yaml-tree.ts';
 import { compileRaymond, type RaymondInput, validateRaymond } from './compile.ts';
+import { raymondSymbols } from './symbols.ts';
 import type { FindWorkflow, RaymondSource } from './syntax.ts';
 
 /** A workflow, and how it finds the workflows that it names. */
@@ -43,6 +44,8 @@ export const raymond: Language<RaymondFiles> = {
   },
 
   validate: (files, context) => ({ diagnostics: validateRaymond(inputFrom(files, context)), notes: [] }),
+
+  symbols: ({ source, reader }, context) => raymondSymbols(source, findFrom(reader, source, context)),
 };
 
 function inputFrom({ source, reader }: RaymondFiles, context: CompileContext): Omit<RaymondInput, 'given'> {

@@ -95,7 +95,7 @@ function assemble(
   };
 }
 
-function isState({ name, isExecutable }: RaymondFile): boolean {
+export function isState({ name, isExecutable }: RaymondFile): boolean {
   if (name.startsWith('.') || /^readme\.md$/i.test(name) || name === MANIFEST) return false;
   return /\.(?:md|sh)$/i.test(name) || isExecutable;
 }
@@ -172,7 +172,7 @@ function isStateName(report: Report, { key, keyPlace }: YamlEntry): boolean {
 }
 
 /** A prompt may be called REVIEW.md and a script CHECK.sh, like files. */
-function spellingsOf(name: string, states: YamlMap): readonly string[] {
+export function spellingsOf(name: string, states: YamlMap): readonly string[] {
   if (/\.(?:md|sh)$/.test(name)) return [stemOf(name)];
   const value = states.entries.get(name)?.value;
   return [value?.kind === 'map' && value.entries.has('sh') ? `${name}.sh` : `${name}.md`];

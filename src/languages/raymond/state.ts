@@ -11,7 +11,7 @@ import { readSettings, SETTINGS_KEYS } from './settings.ts';
 import type { Body, MentionedTag, Named, StateNames, StateSyntax, Visits } from './syntax.ts';
 
 /** `reset` applies only to the first state; its reader handles it. */
-const STATE_KEYS = [...SETTINGS_KEYS, ...POLICY_KEYS, 'max_visits', 'then', 'reset', 'name', 'description'];
+export const STATE_KEYS = [...SETTINGS_KEYS, ...POLICY_KEYS, 'max_visits', 'then', 'reset', 'name', 'description'];
 
 type StateText = Pick<StateSyntax, 'name' | 'report' | 'place' | 'body' | 'keys'>;
 
