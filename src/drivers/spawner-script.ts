@@ -11,6 +11,10 @@
 // If many requests arrive together, there is no time for spares. Then the helper makes its own standard streams, working
 // directory and environment those of the next process, and forks.
 //
+// Between the engine's check of a folder and the start of a process, another process can put a link in the folder's place.
+// So the helper enters the folder itself, from the pinned folder on (sys/files.ts): it opens each folder without following a
+// link, changes into what it has opened, and works with bare names. Nobody can lead it elsewhere.
+//
 // A fork takes time in proportion to memory, and most of it would be the part of POSIX that is written in perl. So the
 // program loads the compiled part of POSIX alone, if it can.
 
@@ -25,6 +29,8 @@ const { errno, signals } = constants;
 const F_SETFL = 4;
 /** Neither follows a link nor waits for a pipe (sys/files.ts, guard/1 and guard/2). */
 const CAREFULLY = fs.O_NOFOLLOW | fs.O_NONBLOCK;
+/** Other processes that put something in the place of a folder faster than this can only prevent a start. */
+const ENTRIES_MAX = 10;
 /** If this environment variable exists, perl does not load locales. */
 export const SKIP_LOCALE = 'PERL_SKIP_LOCALE_INIT';
 /** With more processes than this at work, a spare would only take their time. */
@@ -59,35 +65,43 @@ POSIX::sigaction(${signals.SIGCHLD}, bless({ HANDLER => $wake, MASK => $none, FL
 fcntl($ends, ${F_SETFL}, ${fs.O_NONBLOCK}) or exit 1;
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
 my ($read, $append) = (${fs.O_RDONLY}, ${fs.O_WRONLY | fs.O_APPEND});
+my $as_folder = ${fs.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW};
 my $create = $append | ${fs.O_CREAT | fs.O_EXCL};
 
 # What the next process needs, before it exists or in it.
 sub parse {
-  my ($id, $cwd, $prefix, $records, $stdin, @rest) = split /\0/, $_[0], -1;
+  my ($id, $cwd, $top, $identity, $folders, $name, $records, $stdin, @rest) = split /\0/, $_[0], -1;
   my @lists;
   while (@rest) { my $count = shift @rest; push @lists, [splice(@rest, 0, $count)] }
   my ($files, $unset, $set, @commands) = @lists;
-  return { id => $id, cwd => $cwd, prefix => $prefix, records => $records, stdin => $stdin,
-    files => $files, unset => $unset, set => {@$set}, commands => \@commands };
+  return { id => $id, cwd => $cwd, place => [$top, $identity, $folders], name => $name, records => $records,
+    stdin => $stdin, files => $files, unset => $unset, set => {@$set}, commands => \@commands };
 }
 sub make_ready {
   my $wanted = shift;
-  return 1 if try_ready($wanted);
-  return $! == ${errno.ENOENT} && $wanted->{prefix} =~ m{^(.+)/} && make_folder($1) && try_ready($wanted);
-}
-sub try_ready {
-  my $wanted = shift;
-  my $prefix = $wanted->{prefix};
+  my $name = $wanted->{name};
+  enter(@{$wanted->{place}}) or return 0;
   my @files = @{$wanted->{files}};
-  while (my ($name, $text) = splice(@files, 0, 2)) { write_all(create_anew("$prefix$name"), $text) or return 0 }
-  return redirect($prefix . 'stdout', 1) && redirect($prefix . 'stderr', 2)
+  while (my ($end, $text) = splice(@files, 0, 2)) { write_all(create_anew("$name$end"), $text) or return 0 }
+  return redirect($name . 'stdout', 1) && redirect($name . 'stderr', 2)
     && take_as(POSIX::open($wanted->{stdin}, $read), 0) && chdir($wanted->{cwd});
 }
-sub make_folder {
-  my $path = shift;
-  return 1 if mkdir($path, 0700) || $! == ${errno.EEXIST};
-  return 0 if $! != ${errno.ENOENT} || $path !~ m{^(.+)/} || !make_folder($1);
-  return mkdir($path, 0700) || $! == ${errno.EEXIST};
+sub enter {
+  my ($top, $identity, $folders) = @_;
+  chdir($top) or return 0;
+  if ($identity ne '' && join(':', (stat '.')[0, 1]) ne $identity) { $! = ${errno.ELOOP}; return 0 }
+  for (split m{/}, $folders) { enter_folder($_) or return 0 }
+  return 1;
+}
+sub enter_folder {
+  my $name = shift;
+  for (1 .. ${ENTRIES_MAX}) {
+    if (sysopen(my $folder, $name, $as_folder)) { return chdir($folder) }
+    # A link is one or the other.
+    make_room($name, 1) or return 0 if $! == ${errno.ELOOP} || $! == ${errno.ENOTDIR};
+    mkdir($name, 0700) || $! == ${errno.EEXIST} or return 0;
+  }
+  return 0;
 }
 sub redirect {
   my ($path, $to) = @_;
@@ -117,9 +131,14 @@ sub create_anew {
   my $path = shift;
   my $file = POSIX::open($path, $create, 0600);
   return $file if defined $file || $! != ${errno.EEXIST};
+  return make_room($path) ? POSIX::open($path, $create, 0600) : undef;
+}
+sub make_room {
+  my ($path, $keeps_files) = @_;
   lstat($path);
-  my $done = -d _ ? rename($path, sprintf('%s.aside-%06x%06x', $path, rand(1 << 24), rand(1 << 24))) : unlink($path);
-  return $done || $! == ${errno.ENOENT} ? POSIX::open($path, $create, 0600) : undef;
+  my $keeps = -d _ || $keeps_files && -f _;
+  return 1 if $keeps ? rename($path, sprintf('%s.aside-%06x%06x', $path, rand(1 << 24), rand(1 << 24))) : unlink($path);
+  return $! == ${errno.ENOENT};
 }
 sub write_all {
   my ($file, $text) = @_;
@@ -141,7 +160,9 @@ sub uptime {
 sub become {
   my $wanted = shift;
   if ($wanted->{records} ne '') {
-    write_all(POSIX::open("$wanted->{prefix}status", $create, 0600), "$$ " . uptime() . " ${bootId()}\n$wanted->{records}\n") or POSIX::_exit(${NOT_BEGUN});
+    enter(@{$wanted->{place}})
+      && write_all(POSIX::open("$wanted->{name}status", $create, 0600), "$$ " . uptime() . " ${bootId()}\n$wanted->{records}\n")
+      && chdir($wanted->{cwd}) or POSIX::_exit(${NOT_BEGUN});
   }
   $SIG{PIPE} = 'DEFAULT';
   no warnings;
@@ -175,8 +196,8 @@ sub start {
   my $text = shift;
   if ($text eq '') { $may_fork_spare = 1; return }
   my $pid = give_to_spare($text) // fork_into($text) // return;
-  my ($id, $cwd, $prefix, $records) = split /\0/, $text, 5;
-  $child{$pid} = [$id, $prefix, $records];
+  my ($id, $cwd, $top, $identity, $folders, $name, $records) = split /\0/, $text, 8;
+  $child{$pid} = [$id, $records ne '' ? [$name, $top, $identity, $folders] : undef];
   $recorded++ if $records ne '';
   $reports .= "begun $id $pid\n";
 }
@@ -199,15 +220,17 @@ sub fork_into {
   return $pid;
 }
 sub record_end {
-  my ($prefix, $pid, $wait) = @_;
+  my ($name, @place) = @{$_[0]};
+  my ($pid, $wait) = @_[1, 2];
+  enter(@place) or return;
   my $status = $wait & 127 ? 128 + ($wait & 127) : $wait >> 8;
   # It may have ended before it began.
   if ($status == ${NOT_BEGUN} || $wait & 127) {
     my $first = '';
-    if (my $file = reopen($prefix . 'status', $read)) { sysread($file, $first, 64) }
+    if (my $file = reopen($name . 'status', $read)) { sysread($file, $first, 64) }
     return if $first !~ /^$pid /;
   }
-  my $file = reopen($prefix . 'status');
+  my $file = reopen($name . 'status');
   syswrite($file, "exit $status\n") if $file;
 }
 sub send_reports {
@@ -235,8 +258,8 @@ for (;;) {
     # A spare that could not wait is not replaced at once.
     if ($spare && $spare->[0] == $pid) { undef $spare; $may_fork_spare = 0 }
     next if !$known;
-    my ($id, $prefix, $records) = @$known;
-    if ($records ne '') { record_end($prefix, $pid, $wait); $recorded-- }
+    my ($id, $record) = @$known;
+    if ($record) { record_end($record, $pid, $wait); $recorded-- }
     $reports .= "ended $id $wait\n";
   }
   next if $count <= 0 || $is_alone || !vec($now, fileno($requests), 1);

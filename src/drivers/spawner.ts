@@ -9,7 +9,8 @@
 // spawner/3  If the helper dies, or reports something unintelligible, the engine kills it and tells those who wait for it,
 //            who look for their processes themselves.
 //
-// A request is its length, a line end, and fields separated by NUL: id, working directory, prefix of its files, the line
+// A request is its length, a line end, and fields separated by NUL: id, working directory, the pinned folder above its files
+// and the identity of that (nothing if there is none), the folders between, prefix of the names of its files, the line
 // to record or nothing, path of stdin; then lists, each with its length in front: names and texts of files, environment variables
 // to unset, names and values of those to set, and one list for each command: a path and the words of argv. Reports are
 // lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. A process that cannot become its command
@@ -21,15 +22,16 @@ import { getSystemErrorName } from 'node:util';
 
 import { present } from '../base/errors.ts';
 import type { ErrnoError } from '../sys/errors.ts';
-import { OWNER_MASKED } from '../sys/files.ts';
+import { OWNER_MASKED, pinnedPlace } from '../sys/files.ts';
 import type { Environment, ProcessEvents, ProcessRequest } from '../sys/process.ts';
 import { findProgram } from './recording-shell.ts';
 import { BUSY, SKIP_LOCALE, spawnerScript } from './spawner-script.ts';
 
+/** The folder of the prefix must exist, unless it is below a pinned folder (sys/files.ts): then it is created. */
 export interface SpawnRequest extends Pick<ProcessRequest, 'cwd' | 'environment' | 'prefix'> {
   /** Files to write before the process begins. */
   readonly files: Readonly<Record<string, string>>;
-  /** Absolute path. */
+  /** Absolute path; one that begins with `prefix` is found although somebody replaces the folders of the prefix. */
   readonly stdin: string;
   /**
    * Not null: the helper keeps `status` (step-folder.ts): who leads, exclusively and first, with this line after it, and how
@@ -94,7 +96,19 @@ export class Spawner {
     }
     const set = [...this.#base.set, ...Object.entries(own).flat()];
     const lists = [Object.entries(files).flat(), this.#base.unset, set, ...commands];
-    return [cwd, prefix, record ?? '', stdin, ...lists.flatMap((list) => [String(list.length), ...list])];
+    const { top, identity, folders } = pinnedPlace(prefix.slice(0, prefix.lastIndexOf('/')));
+    const name = prefix.slice(prefix.lastIndexOf('/') + 1);
+    const input = stdin.startsWith(prefix) ? `${name}${stdin.slice(prefix.length)}` : stdin;
+    return [
+      cwd,
+      top,
+      identity,
+      folders,
+      name,
+      record ?? '',
+      input,
+      ...lists.flatMap((list) => [String(list.length), ...list]),
+    ];
   }
 }
 

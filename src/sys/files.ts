@@ -8,8 +8,10 @@
 // guard/5  Folders are 0700 and files 0600, whatever the umask.
 //
 // A *pinned* folder, such as the folder of a run, is one that nobody may replace while we work: writing below it is refused if
-// its path leads to another folder, or it is made anew if nothing is lost by that. Between a check and the system call that relies on it, a process of the same user can
-// still win a race of microseconds.
+// its path leads to another folder, or it is made anew if nothing is lost by that.
+//
+// Between a check and the system call that relies on it, a process of the same user can still win a race of microseconds,
+// because Node cannot open a file relative to a folder that it has opened. The spawner can (drivers/spawner-script.ts).
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -24,6 +26,7 @@ import {
   readdirSync,
   readSync,
   renameSync,
+  type BigIntStats,
   type Stats,
   statSync,
   unlinkSync,
@@ -52,14 +55,17 @@ interface PinnedFolder {
 }
 
 interface Identity {
-  readonly dev: number;
-  readonly ino: number;
+  /** `DEV:INO`. Exact: some file systems have numbers that a double cannot hold. */
+  readonly id: string;
   readonly isLink: boolean;
 }
 
 function identityOf(path: string): Identity {
-  const { dev, ino } = statSync(path);
-  return { dev, ino, isLink: lstatSync(path).isSymbolicLink() };
+  return { id: idOf(statSync(path, { bigint: true })), isLink: lstatSync(path).isSymbolicLink() };
+}
+
+function idOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
 }
 
 const pinned = new Map<string, PinnedFolder>();
@@ -94,6 +100,20 @@ function pinnedFolderOf(path: string): PinnedFolder | null {
     if (contains && each.path.length >= (found?.path.length ?? 0)) found = each;
   }
   return found;
+}
+
+/**
+ * For a program that enters a folder by itself, so that nothing can be swapped between check and use: the pinned folder above it,
+ * the `DEV:INO` that must be there, and the folders from there on. A folder that is not below a pinned one is its own `top`.
+ */
+export function pinnedPlace(folder: string): {
+  readonly top: string;
+  readonly identity: string;
+  readonly folders: string;
+} {
+  const pin = pinnedFolderOf(folder);
+  if (pin === null || pin.identity === null) return { top: folder, identity: '', folders: '' };
+  return { top: pin.path, identity: pin.identity.id, folders: folder.slice(pin.path.length + 1) };
 }
 
 /** Creates the folder and its parents; succeeds if it exists. */
@@ -134,11 +154,10 @@ function checkFolders(known: PinnedFolder, folder: string, makes: boolean): void
   }
 }
 
-function checkIdentity(path: string, { dev, ino }: Identity): void {
-  const found = tolerate(ABSENT, undefined, () => statSync(path));
+function checkIdentity(path: string, { id }: Identity): void {
+  const found = tolerate(ABSENT, undefined, () => statSync(path, { bigint: true }));
   if (found === undefined) throw refusal('ENOENT', 'no such file or directory', path);
-  if (found.ino !== ino || found.dev !== dev)
-    throw refusal('ELOOP', 'somebody has put another folder in its place', path);
+  if (idOf(found) !== id) throw refusal('ELOOP', 'somebody has put another folder in its place', path);
 }
 
 /** Whether there is a folder: always, unless the path is free and nobody `makes` one. */

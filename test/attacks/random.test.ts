@@ -210,7 +210,7 @@ function check(round: Round, result: Result, by: 'nobody' | 'a person'): void {
   expect([0, 1, 2, 3, 137, 143], `${act}\n${result.stderr}`).toContain(result.code);
   expect(result.stderr).not.toContain('bug in meow');
   expect(rig.read('../victim'), 'a file outside of the project').toBe('precious\n');
-  // The shell of the hostile step records its end wherever the step leads it.
+  // The shell of a step records its start and its end by path, wherever the hostile step leads that. Nothing else is written there.
   const own = /^(?:s\d+|main\.\d+\.\w+|work#1\.turn)\.\d+\.status$/;
   expect(readdirSync(rig.path('../vault')).filter((name) => !own.test(name))).toEqual([]);
   expect(result.stderr).not.toMatch(/: error /);

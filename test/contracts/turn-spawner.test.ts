@@ -1,6 +1,18 @@
 // The process that starts the programs of turns in quick succession.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -8,6 +20,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { Spawner } from '../../src/drivers/spawner.ts';
 import type { Effect } from '../../src/ir/effect.ts';
+import { pinFolder } from '../../src/sys/files.ts';
 import { gone, spareOf } from './driver-command-rig.ts';
 import { driverContract } from './driver.ts';
 import { TurnRig } from './turn-rig.ts';
@@ -26,6 +39,7 @@ describe('a program', () => {
   let spawner: Spawner;
   beforeEach(async () => {
     base = mkdtempSync(join(tmpdir(), 'meow-spawner-'));
+    mkdirSync(join(base, 'steps'));
     spawner = await readySpawner();
   });
   afterEach(() => rmSync(base, { recursive: true }));
@@ -76,6 +90,72 @@ describe('a program', () => {
     process.kill(spawner.pid, 'SIGCONT');
     expect(await Promise.all(ends)).toEqual([0, 0]);
     expect(readFileSync(join(base, 'steps', 'other.stdout'), 'utf8')).toBe('');
+  });
+
+  describe('below a pinned folder', () => {
+    let unpin: () => void;
+    beforeEach(() => {
+      unpin = pinFolder(base);
+      mkdirSync(join(base, 'vault'));
+    });
+    afterEach(() => unpin());
+
+    function putLink(): void {
+      rmSync(join(base, 'steps'), { recursive: true });
+      symlinkSync(join(base, 'vault'), join(base, 'steps'));
+    }
+
+    function expectOwnFolder(): void {
+      expect(readdirSync(join(base, 'vault'))).toEqual([]);
+      expect(lstatSync(join(base, 'steps')).isDirectory()).toBe(true);
+    }
+
+    test('has its files there, although its folder becomes a link after the request (guard/1)', async () => {
+      const ended = run('one', 'cat', 'a prompt');
+      putLink();
+      expect(await ended).toBe(0);
+      expectOwnFolder();
+      expect(readFileSync(join(base, 'steps', 'one.stdout'), 'utf8')).toBe('a prompt');
+      expect(readFileSync(join(base, 'steps', 'one.status'), 'utf8')).toMatch(/^\d+ .*\nplan\nexit 0\n$/);
+    });
+
+    test('writes nothing behind a link that it has put in the place of its folder', async () => {
+      const swap = `rm -r '${base}/steps'; ln -s '${base}/vault' '${base}/steps'`;
+      // A file that could be the record of its end.
+      expect(await run('one', `cp '${base}/steps/one.status' '${base}/vault/'; ${swap}`, null)).toBe(0);
+      expect(readFileSync(join(base, 'vault', 'one.status'), 'utf8')).not.toContain('exit');
+    });
+
+    test.for(['a file', 'a pipe', 'nothing'])('has its files there, although its folder becomes %s', async (what) => {
+      const ended = run('one', 'cat', 'a prompt');
+      rmSync(join(base, 'steps'), { recursive: true });
+      if (what === 'a file') writeFileSync(join(base, 'steps'), 'of somebody');
+      if (what === 'a pipe') execFileSync('mkfifo', [join(base, 'steps')]);
+      expect(await ended).toBe(0);
+      expectOwnFolder();
+      const [aside] = readdirSync(base).filter((each) => each.startsWith('steps.aside-'));
+      const left = aside === undefined ? null : readFileSync(join(base, aside), 'utf8');
+      expect(left).toBe(what === 'a file' ? 'of somebody' : null);
+    });
+
+    test('is refused if somebody replaces the pinned folder after the request', async () => {
+      const ended = run('one', ':', null);
+      renameSync(base, `${base}.moved`);
+      mkdirSync(join(base, 'steps'), { recursive: true });
+      await expect(ended).rejects.toThrow('ELOOP');
+      expect(readdirSync(join(base, 'steps'))).toEqual([]);
+      rmSync(`${base}.moved`, { recursive: true });
+    });
+
+    test('has its files there, although it is started together with another while their folder becomes a link', async () => {
+      process.kill(spawner.pid, 'SIGSTOP');
+      const ends = [run('one', ':', ''), run('other', 'cat', 'a prompt')];
+      putLink();
+      process.kill(spawner.pid, 'SIGCONT');
+      expect(await Promise.all(ends)).toEqual([0, 0]);
+      expectOwnFolder();
+      expect(readFileSync(join(base, 'steps', 'other.stdout'), 'utf8')).toBe('a prompt');
+    });
   });
 });
 
