@@ -82,7 +82,8 @@ function exhaust(ctx: DecideContext, step: StepState, { exhausted }: Loop): Fail
   }
   if (ctx.state.end !== null) return null;
   const answer = success(result.outputs, { kept: result.kept });
-  return openBelow(ctx, step, { target: exhausted.target, join: 'wait', part: 'exhausted', answer });
+  const given = { round: step.roundsAllowed };
+  return openBelow(ctx, step, { target: exhausted.target, join: 'wait', part: 'exhausted', answer, given });
 }
 
 function endLoop(ctx: DecideContext, step: StepState, outcome: 'true' | 'exhausted'): null {

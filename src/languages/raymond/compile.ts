@@ -36,7 +36,7 @@ export function compileRaymond(input: RaymondInput): CompiledRaymond {
   const reached = reachedStates(linked);
   checkTexts(linked, adapters, given, reached);
   const { start = null, budget = null } = linked[0] ?? {};
-  const diagnostics = start === null ? diagnosticsOf(linked) : runDiagnostics(linked, reached);
+  const diagnostics = diagnosticsOf(linked, reached);
   if (hasErrors(diagnostics) || start === null) return { program: null, diagnostics };
   const usable = withoutBroken(linked, reached);
   const lowered = usable.map((workflow) => ({ workflow, ...lowerWorkflow(workflow, adapters, taken) }));
@@ -66,14 +66,15 @@ export function validateRaymond(input: Pick<RaymondInput, 'source' | 'adapters' 
   checkTexts(linked, input.adapters, null, reached);
   checkReach(linked, reached);
   checkHabits(reached);
-  return diagnosticsOf(linked);
+  return diagnosticsOf(linked, reached);
 }
 
 /** Errors of states that nothing leads to, and of workflows that only these enter, are warnings. */
-function runDiagnostics(
-  workflows: readonly LinkedWorkflow[],
-  reached: ReadonlySet<StateSyntax>,
-): readonly Diagnostic[] {
+function diagnosticsOf(workflows: readonly LinkedWorkflow[], reached: ReadonlySet<StateSyntax>): readonly Diagnostic[] {
+  // Without a start nothing is reachable, and everything counts.
+  if ((workflows[0]?.start ?? null) === null) {
+    return workflows.flatMap(({ reports }) => reports.flatMap((report) => report.diagnostics()));
+  }
   const entered = new Set([workflows[0]?.key]);
   for (const workflow of workflows) {
     for (const { path, state } of pathsIn(workflow)) if (reached.has(state)) entered.add(workflow.otherKeys.get(path));
@@ -109,8 +110,4 @@ function withoutBroken(
     const otherWorkflows = new Map([...workflow.otherWorkflows].filter(([, block]) => !gone.has(block)));
     return { ...workflow, states, names, otherWorkflows };
   });
-}
-
-function diagnosticsOf(workflows: readonly LinkedWorkflow[]): readonly Diagnostic[] {
-  return workflows.flatMap(({ reports }) => reports.flatMap((report) => report.diagnostics()));
 }

@@ -15,6 +15,7 @@ import type { Executor } from './executor.ts';
 const CONDITIONS = ['until', 'while'] as const;
 const ENDS = [...CONDITIONS, 'until_output'] as const;
 const EXHAUSTED = 'on_exhausted';
+/** The number of the round; after the last one, its number. */
 const BRINGS = ['round'];
 
 export const loop: Executor = {
@@ -87,11 +88,11 @@ function readExhausted(report: Report, step: TomlTable, readInline: ReadInline):
   if (reference === null) {
     const hint = 'Write "fail", "continue", the name of a workflow (".give-up"), or a table: { inline = […] }.';
     const target = readTarget(report, step, EXHAUSTED, readInline, hint);
-    return target && { ...target, kind: 'exhausted' };
+    return target && { ...target, kind: 'exhausted', brings: BRINGS };
   }
   if (!namesWorkflow(reference.value)) return null;
   const to = { kind: 'template', reference } as const;
-  return { kind: 'exhausted', key: EXHAUSTED, place: reference.place, to, variables: [], brings: [] };
+  return { kind: 'exhausted', key: EXHAUSTED, place: reference.place, to, variables: [], brings: BRINGS };
 }
 
 /** Exactly one key says when the loop is over. */
