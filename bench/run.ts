@@ -15,6 +15,7 @@ import { chain } from './chain.ts';
 import { completions } from './completions.ts';
 import { delivery } from './delivery.ts';
 import { disk } from './disk.ts';
+import { editor } from './editor.ts';
 import { git } from './git.ts';
 import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
@@ -46,6 +47,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   git,
   validate,
   testing,
+  editor,
 ];
 
 const FILES_TRIED = 100;

@@ -9,7 +9,7 @@ import { type Diagnostic, makeSource, type Place, placeOf, type Source, type Spa
 import { checkWorkflow, detectLanguage, type Surroundings, symbolsOf } from '../languages/compose.ts';
 import { DEFAULT_CONFIG } from '../languages/config.ts';
 import type { FolderFile, Language, SourceReader } from '../languages/language.ts';
-import type { Definition, Suggestions, Symbols, Use } from '../languages/symbols.ts';
+import type { Definition, Suggestions, Symbols, Use, WrittenKey } from '../languages/symbols.ts';
 import { tolerate, UNUSABLE } from '../sys/errors.ts';
 import { Adapters } from './adapters.ts';
 import { surroundings } from './compile.ts';
@@ -129,6 +129,11 @@ export class EditorWorkspace {
 
   suggest(path: string, offset: number): Suggestions | null {
     return this.#symbolsAround(path)?.suggest(path, offset) ?? null;
+  }
+
+  /** Null if no known key is written there. */
+  keyAt(path: string, offset: number): WrittenKey | null {
+    return this.#symbolsAround(path)?.keyAt?.(path, offset) ?? null;
   }
 
   symbolAt(path: string, offset: number): SymbolAt | null {

@@ -52,6 +52,14 @@ export interface Symbols {
   readonly uses: readonly Use[];
   /** Null if nothing can be suggested there. */
   readonly suggest: (file: string, offset: number) => Suggestions | null;
+  /** The key that is written at a position; absent: the language has no table of its keys. */
+  readonly keyAt?: (file: string, offset: number) => WrittenKey | null;
+}
+
+export interface WrittenKey {
+  readonly place: Place;
+  /** As Markdown. */
+  readonly about: string;
 }
 
 /** The text from the start of the line to the offset. */

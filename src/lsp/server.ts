@@ -146,9 +146,12 @@ class Server {
   hover(params: TextDocumentPositionParams) {
     const { path, offset } = this.#at(params);
     const found = this.#workspace.symbolAt(path, offset);
-    if (found === null) return null;
-    const value = found.definitions.map(({ about }) => about).join('\n\n---\n\n');
-    return { contents: { kind: 'markdown' as const, value }, range: this.#range(path, found.place) };
+    const key = found === null ? this.#workspace.keyAt(path, offset) : null;
+    const place = found?.place ?? key?.place;
+    if (place === undefined) return null;
+    const texts = found?.definitions.map(({ about }) => about) ?? [key?.about ?? ''];
+    const value = texts.join('\n\n---\n\n');
+    return { contents: { kind: 'markdown' as const, value }, range: this.#range(path, place) };
   }
 
   define(params: TextDocumentPositionParams): Location[] {

@@ -119,7 +119,7 @@ test('completes outputs with the text as it is typed', async () => {
   ]);
 });
 
-test('knows what a step and a variable are', async () => {
+test('explains a step, a variable and a key', async () => {
   await using rig = await twoFiles();
   await using editor = await Editor.start(rig);
   const step = await editor.type('main.meow.toml', at(MAIN, 'build.outputs.tag'));
@@ -128,6 +128,8 @@ test('knows what a step and a variable are', async () => {
   );
   const variable = await editor.type('main.meow.toml', at(MAIN, 'target}}'));
   expect(await editor.hover('main.meow.toml', variable)).toBe('variable `target`: any, default `"prod"`\n\nWhere to.');
+  const key = await editor.type('main.meow.toml', at(MAIN, 'needs = ["build"]'));
+  expect(await editor.hover('main.meow.toml', key)).toMatch(/^`needs`: [A-Z]/);
 });
 
 test('finds definitions and uses in other files', async () => {

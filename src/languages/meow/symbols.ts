@@ -3,15 +3,17 @@
 
 import type { Place } from '../../base/source.ts';
 import { keysOf } from '../keys.ts';
-import type { Definition, Suggestion, Suggestions, Symbols, Use } from '../symbols.ts';
+import { createReport } from '../report.ts';
+import type { Definition, Suggestion, Suggestions, Symbols, Use, WrittenKey } from '../symbols.ts';
 import { lineBefore, suggestions, toItems } from '../symbols.ts';
 import { type Hole, parseTemplate } from '../template.ts';
 import { entriesOf, valueOf } from '../toml-fields.ts';
 import { readPartialToml } from '../toml.ts';
+import { keyWrittenAt } from '../toml-keys.ts';
 import { placeWithin, type TomlString, type TomlTable, type TomlValue } from '../toml-tree.ts';
 import type { OtherFiles } from './compile.ts';
 import { EXECUTOR_NAMES } from './executors/executors.ts';
-import { STEP, WORKFLOW_KEYS } from './keys.ts';
+import { MEOW, STEP, WORKFLOW_KEYS } from './keys.ts';
 import { type Call, type Library, linkBlocks, type Linked } from './link.ts';
 import { stepsBelow } from './linked-targets.ts';
 import { type MeowFile, openModule } from './modules.ts';
@@ -73,6 +75,13 @@ class MeowSymbols implements Symbols {
     const missing = keys.filter(({ name }) => step?.table.entries.has(name) !== true);
     const items = missing.map(({ name, doc }) => ({ label: name, kind: 'key' as const, detail: doc }));
     return suggestions(text, offset, items);
+  }
+
+  keyAt(file: string, offset: number): WrittenKey | null {
+    const report = this.#linked.blocks.find((block) => block.report.source.file === file)?.report;
+    const tree = report === undefined ? null : readPartialToml(createReport(report.source));
+    const found = tree === null ? null : keyWrittenAt(tree.root, MEOW.root, offset);
+    return found === null ? null : { place: found.place, about: `\`${found.key.name}\`: ${found.key.doc}` };
   }
 
   #inBraces({ block, step }: Around, [name = '', ...rest]: readonly string[]): readonly Suggestion[] {

@@ -36,6 +36,8 @@ interface States {
   readonly texts: readonly Text[];
 }
 
+/** A file may be empty. */
+const WHOLE_FILE: Place = { from: 0, to: 0 };
 const STATES_OF = ['allowed_targets', 'allowed_transitions', 'then'];
 const STATE_ATTRIBUTES = ['return', 'next', 'timeout_next'];
 
@@ -113,7 +115,7 @@ function statesOf(source: RaymondSource): States {
       new Set(),
       (name) => (stemOf(name) === name ? [] : [stemOf(name)]),
     );
-    const definitions = files.map(({ name, file }) => stateDefinition(name, file, START, START, true));
+    const definitions = files.map(({ name, file }) => stateDefinition(name, file, WHOLE_FILE, WHOLE_FILE, true));
     const texts = files.map(({ file, text }) => {
       const report = createReport(makeSource(file, text ?? ''));
       return { file, text: report.source.text, keys: [readFrontMatter(report, '').map ?? NO_KEYS] };
