@@ -1,12 +1,23 @@
-// Delivery of prompts into terminals: delivery/1 to delivery/7 with real programs, and host/2 and host/6.
+// Delivery of prompts into terminals: delivery/1 to delivery/8 with real programs, and host/2 and host/6.
 
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 
 import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import { appears } from './driver-command-rig.ts';
-import { actedBy, actor, givenTo, NEVER, onRig, TAKEN, type TerminalRig } from './terminal-rig.ts';
+import {
+  actedBy,
+  actor,
+  type AdapterWish,
+  FIXTURES,
+  givenTo,
+  NEVER,
+  onRig,
+  TAKEN,
+  type TerminalRig,
+} from './terminal-rig.ts';
 
 describe('a program that reads lines', () => {
   const READS = 'while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; echo "heard"; done';
@@ -82,6 +93,53 @@ describe('a program that reads lines', () => {
       await appears(rig.path('got'), (got) => got.endsWith('\n'));
       const [, file = ''] = /^Your task is in the file (\/.+\.md): read all of it/.exec(rig.read('got')) ?? [];
       expect(readFileSync(file, 'utf8')).toBe(text);
+    }));
+});
+
+describe('a program that opens a menu upon every second Escape', () => {
+  const menu = (rig: TerminalRig): AdapterWish => ({
+    terminal: {
+      command: `exec node '${join(FIXTURES, 'restless.mjs')}' '${rig.path('record')}' --menu`,
+      startupMs: 50,
+      injection: { preKeys: ['Escape'], preDelayMs: 50, method: 'literal', clearKeys: ['C-u'] },
+    },
+  });
+  const recorded = (rig: TerminalRig): readonly unknown[] =>
+    rig
+      .read('record')
+      .split('\n')
+      .slice(0, -1)
+      .map((line): unknown => JSON.parse(line));
+  const accepted = (text: string) => ({ kind: 'accepted', text });
+  const ESCAPE = { kind: 'escape' };
+
+  test.concurrent('gets each prompt: pre_keys are not pressed again into an input that is seen empty', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(menu(rig));
+      const texts = ['first prompt', 'second\nof two lines', 'third prompt'];
+      for (const text of texts) expect(await rig.hand(agent, `${text}#1`, text)).toEqual(TAKEN);
+      expect(recorded(rig)).toEqual([ESCAPE, ...texts.map(accepted)]);
+    }));
+
+  test.concurrent('gets its prompt from a later engine, if the first one died after pre_keys', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started({
+        terminal: { ...menu(rig).terminal, injection: { preKeys: ['Escape'], preDelayMs: 60_000 } },
+      });
+      void rig.hand(agent, 'one#1', 'first prompt').catch(() => undefined);
+      await appears(rig.path('record'), (text) => text.includes('escape'));
+      rig.nextLife();
+      expect(await rig.hand(rig.found(agent.start, menu(rig)), 'one#1', 'first prompt')).toEqual(TAKEN);
+      expect(recorded(rig)).toEqual([ESCAPE, accepted('first prompt')]);
+    }));
+
+  test.concurrent('gets its prompt after pre_keys closed the menu that they had opened', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(menu(rig));
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, 'Escape');
+      await appears(rig.path('record'), (text) => text.includes('escape'));
+      expect(await rig.hand(agent, 'one#1', 'first prompt')).toEqual(TAKEN);
+      expect(recorded(rig)).toEqual([ESCAPE, ESCAPE, ESCAPE, accepted('first prompt')]);
     }));
 });
 

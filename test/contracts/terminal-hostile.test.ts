@@ -81,7 +81,7 @@ async function deliverTo(rig: TerminalRig, lane: number, times: number, byHook: 
 }
 
 interface Recorded {
-  readonly kind: 'accepted' | 'swallowed' | 'pasted' | 'typed-into-question';
+  readonly kind: 'accepted' | 'swallowed' | 'pasted' | 'typed-into-question' | 'escape';
   readonly text?: string;
 }
 

@@ -6,6 +6,7 @@
 //   deliveries/   the delivery state of each message (delivery-record.ts)
 //   prompts/      prompts that the agent was told to read from a file
 //   left          the abandoned prompt (delivery-record.ts)
+//   prepared      exists once the adapter's pre_keys were pressed
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -300,7 +301,15 @@ export class TerminalAgent implements HostedAgent {
     const ways = this.#profileFor(message);
     const text = this.#textFor(message, ways.injection, record, isBracketed);
     const isConfirmed = (): boolean => this.#hasAccepted(text, record);
-    return await deliver({ ...request, ways, transcript: this.#transcript, text, isConfirmed });
+    return await deliver({
+      ...request,
+      ways,
+      transcript: this.#transcript,
+      text,
+      isConfirmed,
+      wasPrepared: this.#records.isPrepared,
+      savePrepared: () => this.#records.savePrepared(),
+    });
   }
 
   async #begin(id: string): Promise<DeliveryRecord> {

@@ -32,6 +32,9 @@ export interface PromptDelivery extends DeliveryRequest {
   readonly transcript: Transcript;
   readonly text: string;
   readonly isConfirmed: () => boolean;
+  /** The adapter's keys before a text were pressed for this agent, by this engine or an earlier one. */
+  readonly wasPrepared: boolean;
+  readonly savePrepared: () => void;
 }
 
 export async function deliver(request: PromptDelivery): Promise<DeliveryOutcome> {
@@ -90,7 +93,7 @@ export async function deliver(request: PromptDelivery): Promise<DeliveryOutcome>
 const GONE_MS = 200;
 const CHANGED_MS = 5;
 
-function planFor({ ways, text, timeoutMs }: PromptDelivery, isBracketed: boolean): DeliveryPlan {
+function planFor({ ways, text, timeoutMs, wasPrepared }: PromptDelivery, isBracketed: boolean): DeliveryPlan {
   const { injection, acknowledge, timing } = ways;
   return {
     ...injection,
@@ -100,6 +103,7 @@ function planFor({ ways, text, timeoutMs }: PromptDelivery, isBracketed: boolean
     // A prompt that matches a busy pattern would be mistaken for work.
     showsBusy: acknowledge.busy.length > 0 && !matchesAny(acknowledge.busy, text),
     canQueue: acknowledge.queued.length > 0,
+    wasPrepared,
     submitsLines: submitsLines(text, isBracketed),
     shownText: leftInInput(text, submitsLines(text, isBracketed)),
     confirmMs: acknowledge.timeoutMs,
@@ -131,6 +135,7 @@ function observationOf(
     isBusy: screen?.isBusy ?? false,
     hasWorked: canShowWork && matchesAny(busy, request.transcript.textSince(submittedAt)),
     isQueued: screen?.isQueued ?? false,
+    isEmpty: screen?.isEmpty ?? false,
     draft: screen?.draft ?? 'none',
     isBracketed,
     row: screen === null ? '' : rowAtCursor(screen.capture),
@@ -154,7 +159,7 @@ function holds(screen: Screen, { ways, text }: PromptDelivery, isBracketed: bool
 
 async function perform(
   act: Exclude<Act, { kind: 'wait' | 'finish' }>,
-  { watcher, ways, text, record, save }: PromptDelivery,
+  { watcher, ways, text, record, save, savePrepared }: PromptDelivery,
   { screen, isBracketed }: { readonly screen: Screen; readonly isBracketed: boolean },
 ): Promise<InputResult> {
   switch (act.kind) {
@@ -163,6 +168,7 @@ async function perform(
       return 'done';
     case 'press':
       if (act.what === 'submit') save({ kind: 'submitted' });
+      if (act.what === 'prepare') savePrepared();
       return watcher.put({ kind: 'keys', keys: act.keys }, screen);
     case 'put': {
       save({ kind: 'put' });

@@ -1,4 +1,4 @@
-// delivery/1 to delivery/7 for every order of observations, and the common cases.
+// delivery/1 to delivery/8 for every order of observations, and the common cases.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -21,6 +21,7 @@ const PLAN: DeliveryPlan = {
   byHook: false,
   showsBusy: false,
   canQueue: false,
+  wasPrepared: false,
   submitsLines: false,
   text: 'the text',
   shownText: 'the text',
@@ -43,6 +44,7 @@ const IDLE: Observation = {
   isBusy: false,
   hasWorked: false,
   isQueued: false,
+  isEmpty: true,
   draft: 'none',
   isBracketed: true,
   row: '>',
@@ -291,6 +293,25 @@ describe('a delivery', () => {
     expect(rehearsal.sees({}, 10).acts).toEqual(['prepare', 'put']);
   });
 
+  test('presses nothing into an input that was prepared before, while it is seen idle and empty', () => {
+    const plan: Partial<DeliveryPlan> = { preKeys: ['Escape'], preDelayMs: 100, wasPrepared: true, canQueue: true };
+    expect(new Rehearsal(plan).sees({}).acts).toEqual(['put']);
+    expect(new Rehearsal(plan).sees({ isEmpty: false }).sees({}, 100).acts).toEqual(['prepare', 'put']);
+    expect(new Rehearsal(plan).sees({ isBusy: true }, 3_000).sees({}, 100).acts).toEqual(['prepare', 'put']);
+  });
+
+  test('puts nothing into a menu that the keys before it opened, and closes it once their effect was seen', () => {
+    const plan = { preKeys: ['Escape'], preDelayMs: 100 };
+    const menu: Partial<Observation> = { isEmpty: false, draft: 'perhaps', row: '* 1.', screen: 'menu' };
+    const rehearsal = new Rehearsal(plan).sees({}).sees(menu, 1_490);
+    expect(rehearsal.acts).toEqual(['prepare']);
+    expect(rehearsal.sees(menu, 10).acts).toEqual(['prepare', 'prepare']);
+    expect(rehearsal.sees(menu, 10_000).acts).toEqual(['prepare', 'prepare']);
+    expect(rehearsal.sees({}).acts).toEqual(['prepare', 'prepare', 'put']);
+    const stays = new Rehearsal(plan).sees({}).sees(menu, 1_500).sees(menu, 30_000);
+    expect(stays).toMatchObject({ acts: ['prepare', 'prepare'], delivery: 'not-ready' });
+  });
+
   test('to a dead agent is dead', () => {
     expect(new Rehearsal().sees({ isAlive: false }).delivery).toBe('dead');
   });
@@ -392,6 +413,7 @@ const plans: fc.Arbitrary<DeliveryPlan> = fc.record({
   byHook: fc.boolean(),
   showsBusy: fc.boolean(),
   canQueue: fc.boolean(),
+  wasPrepared: fc.boolean(),
   submitsLines: fc.boolean(),
   text: fc.constant('one'),
   shownText: fc.constant('one'),
@@ -416,6 +438,7 @@ const sights: fc.Arbitrary<Omit<Observation, 'now'> & { readonly ms: number; rea
     isBusy: fc.boolean(),
     hasWorked: fc.boolean(),
     isQueued: fc.boolean(),
+    isEmpty: fc.boolean(),
     draft: fc.constantFrom('some', 'perhaps', 'none'),
     isBracketed: fc.boolean(),
     row: fc.constantFrom('', '>', '> a', '> ab'),

@@ -13,6 +13,9 @@
 // delivery/6  After an engine crash the hook and the screen decide. Doubt counts as delivered: a second prompt does
 //             more harm than a late one.
 // delivery/7  A living agent has the whole time limit: no delay says anything about what it will do.
+// delivery/8  Does not press the keys before the text into an input that they have prepared before and that is seen
+//             idle and empty: twice in a row they may open a menu. A screen that they opened is not ready: they are
+//             pressed again, but only after their last effect was seen.
 
 import type { Injection, Timing } from '../../../ir/adapter.ts';
 import type { Delivery } from '../../../ir/effect.ts';
@@ -31,6 +34,8 @@ export interface DeliveryPlan
   readonly showsBusy: boolean;
   /** The agent queues prompts that arrive during work. */
   readonly canQueue: boolean;
+  /** `preKeys` were pressed for this agent before. */
+  readonly wasPrepared: boolean;
   /** Each line of the text is submitted as it is put in. */
   readonly submitsLines: boolean;
   /** What the input shows of the text. */
@@ -41,7 +46,7 @@ export interface DeliveryPlan
   readonly timeoutMs: number;
 }
 
-export interface Observation extends Pick<Screen, 'isReady' | 'isBusy' | 'isQueued' | 'draft'> {
+export interface Observation extends Pick<Screen, 'isReady' | 'isBusy' | 'isQueued' | 'isEmpty' | 'draft'> {
   /** Monotonic clock, in milliseconds. */
   readonly now: number;
   readonly isAlive: boolean;
@@ -91,8 +96,18 @@ export interface DeliveryState {
   readonly sawDialog: boolean;
   readonly busySince: number | null;
   readonly draft: Draft;
-  readonly preparedAt: number | null;
+  /** The keys before the text, if they were pressed for it. */
+  readonly prepared: Prepared | null;
   readonly givenUpAt: number | null;
+}
+
+interface Prepared {
+  readonly at: number;
+  readonly presses: number;
+  /** The input was empty before the first press. */
+  readonly wasEmpty: boolean;
+  /** The screen at the last press. */
+  readonly screen: string;
 }
 
 interface Draft {
@@ -155,7 +170,7 @@ export function beginDelivery(from: InheritedState, now: number): DeliveryState 
     sawDialog: false,
     busySince: null,
     draft: { row: '', since: now, clears: 0, clearedAt: Number.NEGATIVE_INFINITY, vain: 0 },
-    preparedAt: null,
+    prepared: null,
     givenUpAt: null,
   };
 }
@@ -251,6 +266,8 @@ function shownBelow({ shownText }: DeliveryPlan, { before }: EnteredPhase, { scr
 
 function whileWaiting(plan: DeliveryPlan, state: DeliveryState, seen: Observation): NextStep {
   const { now, isReady, isBusy, draft } = seen;
+  const closed = closeOpened(plan, state, seen);
+  if (closed !== null) return closed;
   // Some agents are not ready while their input contains text.
   if (!isReady && draft !== 'some') return wait(state, POLL_MS);
   if (isBusy) {
@@ -263,13 +280,33 @@ function whileWaiting(plan: DeliveryPlan, state: DeliveryState, seen: Observatio
     if (next !== null) return next;
     if (!isReady) return wait(state, POLL_MS);
   }
-  const { preKeys, preDelayMs } = plan;
-  if (state.preparedAt === null && preKeys.length > 0) {
-    return step({ kind: 'press', what: 'prepare', keys: preKeys }, state, { ...state, preparedAt: now });
+  return prepare(plan, state, seen) ?? put(state, seen);
+}
+
+/** Null if the input is prepared. See delivery/8. */
+function prepare(plan: DeliveryPlan, state: DeliveryState, seen: Observation): NextStep | null {
+  if (plan.preKeys.length === 0) return null;
+  if (state.prepared === null) {
+    const isPrepared = plan.wasPrepared && seen.isEmpty && !seen.isBusy;
+    return isPrepared ? null : pressPreKeys(plan, state, seen);
   }
-  const sinceMs = now - (state.preparedAt ?? Number.NEGATIVE_INFINITY);
-  if (sinceMs < preDelayMs) return wait(state, preDelayMs - sinceMs);
-  return put(state, seen);
+  const leftMs = plan.preDelayMs - (seen.now - state.prepared.at);
+  return leftMs > 0 ? wait(state, leftMs) : null;
+}
+
+/** Null if the keys before the text opened nothing. */
+function closeOpened(plan: DeliveryPlan, state: DeliveryState, seen: Observation): NextStep | null {
+  const { prepared } = state;
+  if (prepared?.wasEmpty !== true || seen.isEmpty) return null;
+  const leftMs = plan.visibleMs * 2 ** (prepared.presses - 1) - (seen.now - prepared.at);
+  if (leftMs > 0) return wait(state, leftMs);
+  return seen.screen === prepared.screen ? wait(state, POLL_MS) : pressPreKeys(plan, state, seen);
+}
+
+function pressPreKeys(plan: DeliveryPlan, state: DeliveryState, { now, isEmpty, screen }: Observation): NextStep {
+  const { presses, wasEmpty } = state.prepared ?? { presses: 0, wasEmpty: isEmpty };
+  const prepared: Prepared = { at: now, presses: presses + 1, wasEmpty, screen };
+  return step({ kind: 'press', what: 'prepare', keys: plan.preKeys }, state, { ...state, prepared });
 }
 
 function put(state: DeliveryState, { now, screen, row, isBracketed }: Observation): NextStep {

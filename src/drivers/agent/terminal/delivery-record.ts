@@ -1,6 +1,6 @@
 // Stores the delivery state of each message in `deliveries/`, in the folder of the agent's start: enough for a later
 // engine to know what may have reached the agent. A state is written before the act that it describes. The abandoned
-// prompt is in the file `left`.
+// prompt is in the file `left`, and the file `prepared` exists once the adapter's keys before a text were pressed.
 
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -49,6 +49,18 @@ export class DeliveryRecords {
   write(id: string, record: DeliveryRecord): void {
     makeFolder(join(this.#startFolder, 'deliveries'));
     writeJsonFile(this.#path(id), record);
+  }
+
+  get isPrepared(): boolean {
+    return readJsonFile(this.#preparedPath) !== null;
+  }
+
+  savePrepared(): void {
+    if (!this.isPrepared) writeJsonFile(this.#preparedPath, true);
+  }
+
+  get #preparedPath(): string {
+    return join(this.#startFolder, 'prepared');
   }
 
   #path(id: string): string {

@@ -58,6 +58,17 @@ function read(text: string, more: Partial<PaneCapture> = {}, history = LATER, wa
 }
 
 describe('a screen', () => {
+  test('shows an empty input by its patterns, or by the row of the cursor when it was ready', () => {
+    const box = (input: string): string => `${RULE}\n❯ ${input}\n${RULE}\n? for shortcuts`;
+    const menu = 'Go back to:\n❯ 1. hello';
+    expect([box(''), box('half'), menu].map((text) => read(text).isEmpty)).toEqual([true, false, false]);
+    const bare = { ready: null, injection: { ...WAYS.injection, clearKeys: [], draft: [] } };
+    const rowOf = (row: string, history = LATER): boolean =>
+      read(row, { cursor: { row: 0, column: row.length } }, history, bare).isEmpty;
+    expect(['❯ ', '❯ half', '❯ 1. hello', ''].map((row) => rowOf(row))).toEqual([true, false, false, false]);
+    expect([rowOf('', { ...LATER, idleRow: '' }), rowOf('❯', BEFORE)]).toEqual([false, false]);
+  });
+
   test('is ready when all patterns fit, and nothing is asked', () => {
     const box = `${RULE}\n❯\u00a0\n${RULE}\n  ? for shortcuts`;
     expect(read(box)).toMatchObject({ isReady: true, isBusy: false, dialog: null, draft: 'none' });

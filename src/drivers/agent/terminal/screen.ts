@@ -14,6 +14,8 @@ export interface Screen {
   readonly isBusy: boolean;
   /** A prompt is queued behind the current work. */
   readonly isQueued: boolean;
+  /** The input is seen, without text. False also if that cannot be told. */
+  readonly isEmpty: boolean;
   /** Text in the input. `perhaps`: the cursor row differs from the one when the agent was ready. */
   readonly draft: 'some' | 'perhaps' | 'none';
 }
@@ -57,20 +59,29 @@ export function screenReader({ ready, acknowledge, injection, dialogs }: Termina
     return row === '' || row === idleRow ? 'none' : 'perhaps';
   };
 
+  /** A blank row, and a screen that matches no pattern, could be anything. */
+  const isEmpty = (capture: PaneCapture, { idleRow }: AgentHistory): boolean => {
+    const row = rowAtCursor(capture);
+    return (readyPatterns.length > 0 && draftPatterns.length > 0) || (row !== '' && row === idleRow);
+  };
+
   return (capture, history) => {
     const text = capture.lines.map((line) => line.trimEnd()).join('\n');
     const fits = (pattern: RegExp): boolean => pattern.test(text);
     const dialog = dialogOn(text, history);
     const isQueued = queuedPatterns.some(fits);
+    const isReady = dialog === null && readyPatterns.every(fits);
+    const draft = isQueued ? 'none' : draftOn(text, capture, history);
     return {
       capture,
       text,
       dialog,
-      isReady: dialog === null && readyPatterns.every(fits),
+      isReady,
       // Some agents show it only in the title.
       isBusy: dialog === null && busyPatterns.some((pattern) => fits(pattern) || pattern.test(capture.title)),
       isQueued,
-      draft: isQueued ? 'none' : draftOn(text, capture, history),
+      isEmpty: isReady && !isQueued && draft === 'none' && isEmpty(capture, history),
+      draft,
     };
   };
 }
