@@ -1,5 +1,5 @@
 // Which gate a person means: the only open one if none is named. A misspelt name is refused, since a decision about a gate
-// that does not exist would wait for it forever.
+// that does not exist would wait for it forever. So is a text for a gate that asks for approval only.
 
 import { UsageError } from '../base/errors.ts';
 import { nearest } from '../base/names.ts';
@@ -28,4 +28,15 @@ export async function chooseGate(store: Store, id: string, wanted: string | unde
   const isNamed = near === null || (await store.programText(id)).split(/[^\w.-]+/).includes(wanted);
   if (isNamed) return wanted;
   throw new UsageError(`run ${id} has no gate ${wanted}`, `did you mean ${near}? open now: ${open.join(', ')}`);
+}
+
+/** An answer approves. A GATE of a Conductor workflow asks no question, so a text like "not yet" must not pass it. */
+export async function requireQuestion(store: Store, id: string, gate: string): Promise<void> {
+  const { state } = await readRun(store, id);
+  const step = openGates(state).find((each) => each.id === gate)?.step ?? null;
+  if (step === null || state.steps.get(step)?.definition.executor !== 'gate') return;
+  throw new UsageError(
+    `gate ${gate} asks for approval, and takes no answer`,
+    `decide: meow approve ${id} ${gate} --notes TEXT, or meow reject ${id} ${gate} --reason TEXT`,
+  );
 }

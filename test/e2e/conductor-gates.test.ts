@@ -51,6 +51,22 @@ test('section 5: an open gate survives kill -9, and an approver decides it while
   });
 });
 
+test('a text is not an approval: meow answer leaves the gate open, with and without its name', async () => {
+  await using made = await asking();
+  const { rig } = made;
+  await killedAtGate(made);
+  for (const words of [['no, not yet'], ['ask', 'no, not yet']]) {
+    expect(await rig.meow('answer', 'r', ...words)).toEqual({
+      stdout: '',
+      stderr:
+        'meow: gate ask asks for approval, and takes no answer\n' +
+        '  decide: meow approve r ask --notes TEXT, or meow reject r ask --reason TEXT\n',
+      code: 2,
+    });
+  }
+  expect(await rig.status('r')).toMatchObject({ gates: [{ id: 'ask', status: 'open' }] });
+});
+
 test('section 5: a decision by anybody else is refused, also while the engine runs', async () => {
   await using made = await asking({ approvers: ['ada'] });
   const live = made.rig.start('run', 'w.yaml', '--id', 'r');

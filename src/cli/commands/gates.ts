@@ -4,7 +4,7 @@ import { userInfo } from 'node:os';
 
 import { messageOf } from '../../app/agent-requests.ts';
 import { decideGate, type GateVerdict, storeForDecision, verbOf } from '../../app/decide-gate.ts';
-import { chooseGate } from '../../app/gate-choice.ts';
+import { chooseGate, requireQuestion } from '../../app/gate-choice.ts';
 import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../../app/runs.ts';
 import { shownRun } from '../../app/shown-run.ts';
@@ -109,6 +109,7 @@ async function decide(wanted: string, named: Gate, said: Said, options: DeciderO
   const how = { config, isNamed: as !== undefined, ...(sign === undefined ? {} : { sign }) };
   const id = await resolveRun(store, wanted);
   const gate = await chooseGate(store, id, named);
+  if (said.answer !== null) await requireQuestion(store, id, gate);
   const reply = await decideGate(store, id, gate, verdict, how);
   if (reply.kind === 'ack') {
     printLine(reply.note ?? `${gate} is ${verbOf(verdict)}`);
