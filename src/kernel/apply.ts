@@ -200,7 +200,7 @@ function applyToStep(state: RunState, step: StepState, decision: StepDecision, a
       step.timeoutAt = decision.timeoutAt;
       step.interrupted = false;
       step.notes = null;
-      keep(state, step, decision.keptFrom ?? null);
+      if (state.fork !== null) keep(state, step, decision.keptFrom ?? null);
       step.eventsSeen = step.eventsBefore;
       step.gate = null;
       step.delivery = null;

@@ -245,7 +245,7 @@ function first<T>(set: ReadonlySet<T>): T | undefined {
 function startStep(ctx: DecideContext, step: StepState): void {
   const prepared = prepareStep(ctx, step);
   if (!prepared.ok) return fail(ctx, step, prepared.error);
-  const judgement = step.attempt === 0 ? judgeStep(ctx.state, step) : null;
+  const judgement = ctx.state.fork !== null && step.attempt === 0 ? judgeStep(ctx.state, step) : null;
   if (judgement?.kind === 'kept') return keepStep(ctx, step, prepared.value, judgement.result);
   const admitted = admitStep(ctx, step, prepared.value);
   if (admitted === 'wait') return enqueueForAgent(ctx.state, step, prepared.value.agent);
