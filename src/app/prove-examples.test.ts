@@ -1,4 +1,5 @@
-// Every workflow that comes with meow is explored in few states. It closes, unless it has a very long loop.
+// Every workflow that comes with meow is explored in few states. It closes, unless it has a very long loop, and its
+// claims hold.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -34,10 +35,12 @@ test.each([...workflowsIn('examples'), ...workflowsIn('lib')])('%s', async (path
   const reference = `${join(ROOT, path)}${WORKFLOWS[path] ?? ''}`;
   const proved = await proveWorkflow(...around, { reference, ...given, states: STATES_MAX }, () => false);
   if (proved.kind === 'refused') expect.fail(proved.diagnostics.map(({ message }) => message).join('; '));
-  const { explored, hangs } = proved.proof;
+  const { explored, hangs, claims } = proved.proof;
   expect(explored.states).toBeLessThan(STATES_MAX);
   expect(explored.complete).toBe(!ENDLESS.some((name) => path.includes(name)));
   expect(hangs).toEqual([]);
+  const expected = explored.complete ? true : null;
+  expect(claims.filter(({ holds }) => holds !== expected)).toEqual([]);
 });
 
 /** Raymond folders, MEOW files, and YAML files with tests beside them. */

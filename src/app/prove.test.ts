@@ -107,6 +107,29 @@ describe('endings', () => {
     expect(proof.worst).toEqual({ turns: 0, commands: 2, agents_at_once: 0, usd: 0 });
   });
 
+  test('a headless agent without outputs answers with a result', async () => {
+    const start = step('start', 'spawn', 'agent = "w"\nadapter = "sim"\nchannel = "headless"');
+    const ask = step('ask', 'agent', 'agent = "w"\nprompt = "x"\nneeds = ["start"]');
+    const report = shell('report', 'needs = ["ask"]', 'echo {{ask.outputs.result}}');
+    const files = { 'w.meow.toml': meow(start, ask, report), 'w.test.toml': '[[claim]]\nnever = "report"\n' };
+    const proof = await prove('w.meow.toml', files);
+    expect(proof).toMatchObject({ never: [], claims: [{ holds: false }] });
+    expect(ends(proof)).toContain('done');
+  });
+
+  test('a usage limit without a known end pauses a state machine, which breaks no claim', async () => {
+    const files = {
+      'w/START.md': '---\nallowed_transitions:\n  - { tag: goto, target: END.md }\n---\nWork.\n',
+      'w/END.md': '---\nallowed_transitions:\n  - { tag: result, payload: ok }\n---\nWork.\n',
+      'w.test.toml': '[[claim]]\nalways = "START"\n',
+    };
+    const proof = await prove('w', files);
+    expect(proof.endings).toContainEqual(
+      expect.objectContaining({ status: 'paused', step: null, reason: 'limit_reached', shortest: [] }),
+    );
+    expect(proof).toMatchObject({ exit: 0, claims: [{ holds: true }] });
+  });
+
   test('a bound ends the exploration, and nothing is claimed', async () => {
     const files = {
       'w.meow.toml': meow(shell('a'), shell('b', 'needs = ["a"]')),

@@ -1,5 +1,6 @@
 // How a run has ended: status, the step that is to blame, and the reason.
 
+import { errorType } from '../ir/failure.ts';
 import { frameAround, frameOf, type FrameState, type RunState, type StepState } from '../kernel/state.ts';
 import { runError } from '../view/status.ts';
 import { outcomeOf, visitKind } from '../view/visits.ts';
@@ -15,6 +16,7 @@ export interface Ending {
 
 export function endingOf(state: RunState, names: Names): Ending {
   const status = state.end === 'failed' || state.end === 'paused' ? state.end : 'done';
+  if (status === 'paused') return { status, step: null, reason: errorType('limit-reached') };
   const last = lastVisit(state);
   if (last !== null) return { status, step: stopOf(state, last), reason: failureOf(last) ?? state.reason };
   const error = runError(state);

@@ -4,8 +4,9 @@
 // moves/1  A move is a list of inputs of the real kernel. Moves of one source exclude each other.
 // moves/2  A command exits with 0 or 1, or only with 1 if its last words are `exit 1`; a condition is true, false or cannot be evaluated. One `meow` call is answered as
 //          the engine would answer it.
-// moves/3  An agent reports every combination of outputs, or dies. A turn gives every answer that its state allows, or an
-//          invalid one, or none.
+// moves/3  An agent reports every combination of outputs, or dies; a headless one without outputs answers with a result. A turn
+//          gives every answer that its state allows, or an invalid one, or none. If nothing else runs, it may also reach a
+//          usage limit of which nobody knows the end: then the run pauses.
 // moves/4  A gate is approved or rejected. What has a timeout may time out, with everything that stops it.
 // moves/5  A retry, a round that waits and an agent that is started again have one move each, or two if they can fail.
 
@@ -267,12 +268,14 @@ export class Moves {
     const dies: Cause = { kind: 'dies', ...caused(state, step) };
     const crashed = move([finished(id, failed('agent-crashed', 'the agent exited'))], dies, true);
     const idle = spec.idleMs === null || !isRouted(step, 'idle') ? [] : [hung(state, id, step)];
+    const mayPause = state.program.source.language !== 'meow' && state.inFlight.size === 1;
+    const limited = mayPause ? [move([finished(id, LIMIT_REACHED)], PAUSES, true)] : [];
     if (spec.steering === null) {
       const cause: Cause = { kind: 'reports', outputs: {}, ...caused(state, step) };
       const done = this.#reported(step, []).map((outputs) =>
         move([finished(id, success({ result: 'result', ...outputs }, { session }))], cause, false),
       );
-      return [...done, crashed, ...idle];
+      return [...done, crashed, ...idle, ...limited];
     }
     const answers = this.#answers.of(state, step).map(({ text, follows }) => {
       const given = success({}, { session, follows });
@@ -280,7 +283,7 @@ export class Moves {
     });
     const refused = this.#answers.refusal(step);
     const invalid = refused === null ? [] : [move([finished(id, refused)], invalidAnswer(state, step), true)];
-    return [...answers, ...invalid, crashed, ...idle];
+    return [...answers, ...invalid, crashed, ...idle, ...limited];
   }
 
   #ofPrompt(state: RunState, id: string, step: StepState, spec: PromptSpec<FilledText>): readonly Move[] {
@@ -291,6 +294,12 @@ export class Moves {
         move([finished(id, lost)], beyondTests('an agent does not accept a prompt'), true),
       ];
     }
+    const isHeadless = state.agents.get(step.agent ?? '')?.info?.spawn.channel === 'headless';
+    if (isHeadless && spec.expects.length === 0) {
+      const answered = finished(id, success({ result: 'result' }));
+      const dies = move([agentExit(state, id, step)], { kind: 'dies', ...caused(state, step) }, true);
+      return [move([answered], { kind: 'answers', text: 'result', ...caused(state, step) }, false), dies];
+    }
     const reports = this.#reported(step, spec.expects).map((outputs) => {
       const report: Input = { kind: 'step-reported', step: step.id, outputs, notes: null, message: null };
       return move([report, finished(id, success())], { kind: 'reports', outputs, ...caused(state, step) }, false);
@@ -298,6 +307,13 @@ export class Moves {
     return [...reports, move([agentExit(state, id, step)], { kind: 'dies', ...caused(state, step) }, true)];
   }
 }
+
+/** The end of the limit is unknown. */
+const LIMIT_REACHED: Outcome = {
+  kind: 'failure',
+  failure: failure('limit-reached', 'the agent has reached a usage limit', { parks: true }),
+};
+const PAUSES = beyondTests('an agent reaches a usage limit');
 
 function move(inputs: readonly Input[], cause: Cause, mayEnd: boolean): Move {
   return { inputs, cause, mayEnd };

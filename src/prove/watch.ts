@@ -114,8 +114,9 @@ export class Watch {
     }
   }
 
-  /** The run has ended. */
+  /** The run has ended. A paused one continues when somebody resumes it, and breaks no claim by that. */
   seeEnd(state: RunState, observed: Observed): void {
+    if (state.end === 'paused') return;
     for (const [index, claim] of this.#claims.entries()) {
       const isMeant = claim.kind === 'always' && (claim.when === 'any' || claim.when === state.end);
       if (isMeant && observed.facts[index] === '0') observed.broken.add(index);
