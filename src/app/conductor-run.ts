@@ -3,9 +3,10 @@
 import { resolve } from 'node:path';
 
 import { err, ok, present, type Result } from '../base/errors.ts';
+import { copyMissing } from '../drivers/conductor/artifacts.ts';
 import type { ConductorContext, StepRecord } from '../drivers/conductor/context.ts';
 import { beforeVisit, gitDriver, inspectDriver, placesOf } from '../drivers/conductor/drivers.ts';
-import { startFacts, workspaceFor } from '../drivers/conductor/workspace.ts';
+import { type ForkStart, startFacts, workspaceFor } from '../drivers/conductor/workspace.ts';
 import type { DriverContext } from '../drivers/environment.ts';
 import type { Driver } from '../engine/ports.ts';
 import type { ConductedSpec } from '../ir/conductor.ts';
@@ -37,17 +38,23 @@ export function conductorRun({ surroundings, program, config, run }: ConductorRu
   const { runDir, runDirName, project, base, kind } = conductorPlaces(surroundings, program);
   const history = (): readonly VisitView[] => visitsOf(run.state.steps.values());
   const { runId, environment } = surroundings;
+  /** Visits of this run, without those that a fork keeps. */
+  const ownVisits = () => history().filter(({ id }) => run.state.steps.get(id)?.keptFrom === null);
   const hasWorked = (): boolean =>
-    history().some(({ kind: what, outcome }) => (what === 'work' || what === 'rollback') && outcome === 'completed');
+    ownVisits().some(({ kind: what, outcome }) => (what === 'work' || what === 'rollback') && outcome === 'completed');
   const step = (id: string): StepRecord | null => recordOf(run.state.steps.get(id));
   const start = () => {
-    for (const { id } of history()) {
+    for (const { id } of ownVisits()) {
       const facts = startFacts(beforeVisit({ step, run: surroundings }, id));
       if (facts !== null) return facts;
     }
     return null;
   };
-  const workspace = workspaceFor({ runId, project, runDir, environment, kind, base, hasWorked, start });
+  const fork = () => {
+    const from = run.state.fork?.worktree as ForkStart | undefined;
+    return from === undefined ? null : { from, folder: surroundings.files.localPath('') };
+  };
+  const workspace = workspaceFor({ runId, project, runDir, environment, kind, base, hasWorked, start, fork });
   const settings = config.conductor;
   const context: ConductorContext = { run: surroundings, runDir, runDirName, workspace, history, step, settings };
   return {
@@ -94,6 +101,9 @@ export function conductorEnvironment(surroundings: DriverContext, program: Progr
 /** These variables would make git work elsewhere than in the worktree. */
 const OF_A_REPOSITORY = /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE|PREFIX)$/;
 
+/** Artifacts of kept visits, in the folder of a fork until its run directory exists. */
+export const KEPT_ARTIFACTS = 'kept-artifacts';
+
 /** The run directory of a Conductor run, as an observer; with the patch of all changes when the engine closes. */
 export interface ConductorDirectoryOptions extends Omit<ConductorRunRequest, 'config'> {
   conductor(): ConductorRun;
@@ -107,7 +117,10 @@ export function conductorDirectory(options: ConductorDirectoryOptions): RunObser
   const places = conductorPlaces(surroundings, program);
   const directory = new RunDirectory({ ...places, runId, mark, program, warn: (line) => options.warn(line) });
   return {
-    open: (_run, before) => directory.open(before),
+    open(_run, before) {
+      directory.open(before);
+      copyMissing(surroundings.files.localPath(KEPT_ARTIFACTS), resolve(places.runDir, 'artifacts'));
+    },
     observe: (records, state) => directory.observe(records, state),
     async close() {
       const { state } = run;

@@ -6,19 +6,23 @@ import { join } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import { isJsonMap, type Json } from '../base/json.ts';
+import { copyMissing } from '../drivers/conductor/artifacts.ts';
+import type { ForkStart } from '../drivers/conductor/workspace.ts';
 import type { Store } from '../engine/ports.ts';
 import { conductorOf, type Program, type RunRequest } from '../ir/program.ts';
-import { decide } from '../kernel/decide.ts';
 import type { Fork } from '../kernel/fork.ts';
 import { forkOf } from '../kernel/keep.ts';
-import { initialState, type RunState } from '../kernel/state.ts';
 import { checkRunId } from '../stores/errors.ts';
 import type { Adapters } from './adapters.ts';
+import { KEPT_ARTIFACTS } from './conductor-run.ts';
+import { FORCED_ADAPTER } from './enter-workflow.ts';
+import { keepSnapshots, type PreparedFork, withWorktree } from './fork-worktree.ts';
 import { givenVariables, prepareRun, type PreparedRun, randomId, type RunFlags } from './prepare-run.ts';
 import type { Project } from './project.ts';
 import { hasRun, type ReadRun, requireStep } from './runs.ts';
 import type { Settings } from './sources.ts';
 
+export { plannedState, artifactsOf } from './fork-worktree.ts';
 export { planLines, planView, whyKept } from '../view/plan.ts';
 
 export interface ForkFlags extends Omit<RunFlags, 'reference'> {
@@ -26,10 +30,6 @@ export interface ForkFlags extends Omit<RunFlags, 'reference'> {
   readonly from?: readonly string[];
   /** The workflow; absent: the one stored with the run. */
   readonly source?: string;
-}
-
-export interface PreparedFork extends PreparedRun {
-  readonly fork: Fork;
 }
 
 /** Throws a UsageError for input that does not fit the run. */
@@ -41,11 +41,8 @@ export async function prepareFork(
   const { program: old, state } = run;
   const { request } = state;
   if (request === null) throw new UsageError(`run ${run.id} never began`, 'start the workflow with meow run');
-  if (conductorOf(old) !== null) {
-    throw new UsageError(
-      `run ${run.id} is a Conductor run, which cannot be forked yet`,
-      'start another run with meow run',
-    );
+  if (conductorOf(old) !== null && flags.inPlace === true) {
+    throw new UsageError('a fork works in a worktree of its own', 'fork without --in-place');
   }
   for (const step of flags.from ?? []) requireStep(run, step);
   if (flags.id !== undefined) {
@@ -53,9 +50,11 @@ export async function prepareFork(
     if (await hasRun(store, flags.id)) throw new UsageError(`run ${flags.id} exists already`, 'choose another --id');
   }
   const fork = forkOf(run.id, run, flags.from ?? []);
-  if (flags.source === undefined) return { fork, ...repeated(project, old, request, flags) };
+  if (flags.source === undefined)
+    return withWorktree({ store, run }, { fork, ...repeated(project, old, request, flags) });
   const variables = keptVariables(old, request, flags);
   const prepared = await prepareRun(project, settings, adapters, {
+    ...forcedAdapter(old),
     ...flags,
     reference: flags.source,
     varJson: [...variables, ...(flags.varJson ?? [])],
@@ -70,7 +69,7 @@ export async function prepareFork(
   }
   // A workflow that was entered by a computed path is compiled again.
   const results = Object.entries(fork.results).filter(([, { grown }]) => grown.length === 0);
-  return { fork: { ...fork, results: Object.fromEntries(results) }, ...prepared };
+  return withWorktree({ store, run }, { fork: { ...fork, results: Object.fromEntries(results) }, ...prepared });
 }
 
 export interface ForkContext {
@@ -78,6 +77,12 @@ export interface ForkContext {
   readonly settings: Settings;
   readonly adapters: Adapters;
   readonly store: Store;
+}
+
+/** The adapter that the old run was started with: simulated agents must not become real ones. */
+function forcedAdapter({ attachments }: Program): Pick<RunFlags, 'adapter'> {
+  const adapter = attachments[FORCED_ADAPTER];
+  return adapter === undefined ? {} : { adapter };
 }
 
 /** The same workflow again. */
@@ -102,17 +107,8 @@ function keptVariables(program: Program, { variables }: RunRequest, flags: ForkF
   });
 }
 
-/** The fork after its first record: everything that is kept has ended, and what would run has started. */
-export function plannedState({ fork, ready }: PreparedFork): RunState | null {
-  if (ready === null) return null;
-  const request = { ...ready.request, allowance: { ...ready.request.allowance, agents: null } };
-  const state = initialState(ready.program);
-  decide(state, { kind: 'run-requested', request, programHash: '', fork }, ready.at);
-  return state;
-}
-
-/** A store whose new runs begin with the files of kept results. */
-export function withKeptFiles(store: Store, { from, results }: Fork): Store {
+/** A store whose new runs begin with the files of kept results, and with refs for kept snapshots. */
+export function withKeptFiles(store: Store, { from, results, worktree }: Fork, artifacts: string | null): Store {
   const paths = new Set(Object.values(results).flatMap(({ outputs }) => [...storedFiles(outputs)]));
   return {
     ...store,
@@ -121,6 +117,8 @@ export function withKeptFiles(store: Store, { from, results }: Fork): Store {
       try {
         for (const path of paths) await copyFile(store, from, id, path);
         for (const folder of COPIED_FOLDERS) await copyFolder(store, from, id, folder);
+        if (artifacts !== null) copyMissing(artifacts, store.files(id).localPath(KEPT_ARTIFACTS));
+        if (worktree !== undefined) await keepSnapshots(id, worktree as unknown as ForkStart);
         return journal;
       } catch (error) {
         await journal.close();

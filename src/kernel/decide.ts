@@ -268,8 +268,7 @@ function keepStep(ctx: DecideContext, step: StepState, prepared: PreparedStep, r
   ctx.emit({ kind: 'step-started', step: step.id, attempt: result.attempt, ...asked, keptFrom });
   if (!isEffect) return performInside(ctx, step);
   const { failure: problem } = result;
-  if (problem !== undefined)
-    return ctx.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'continues' });
+  if (problem !== undefined) return settleFailure(ctx, step, problem);
   onAgentStepKept(ctx, prepared.effect, result.agent);
   for (const text of result.grown) ctx.emit({ kind: 'program-grown', part: partOf(text) });
   complete(ctx, step, keptOutcome(result));
@@ -384,6 +383,12 @@ function fail(ctx: DecideContext, step: StepState, problem: Failure): void {
   if (problem.reprompt !== null && step.reprompts < definition.repromptsMax) return retry(ctx.at, false);
   const delay = retryDelay(step, problem.kind);
   if (delay !== null) return retry(ctx.at + delay, true);
+  settleFailure(ctx, step, problem);
+}
+
+/** Routes, recovers or fails a step that is not retried. */
+function settleFailure(ctx: DecideContext, step: StepState, problem: Failure): void {
+  const { definition } = step;
   const routed = own(definition.routes, problem.kind);
   if (routed?.kind === 'expand') {
     const outputs = { ...problem.outputs, outcome: problem.kind };

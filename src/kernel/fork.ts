@@ -13,6 +13,8 @@ export interface Fork {
   /** Steps that must run again, with everything that depends on them. */
   readonly discarded: readonly string[];
   readonly results: Readonly<Record<string, KeptResult>>;
+  /** Where the worktree begins, of a run on a repository: see drivers/conductor/workspace.ts. */
+  readonly worktree?: JsonMap;
   /** The status of steps without a result. */
   readonly unfinished: Readonly<Record<string, string>>;
 }
@@ -32,7 +34,7 @@ export interface KeptResult {
   readonly notes?: string;
   /** Of a foreach. */
   readonly items?: readonly Json[];
-  /** Of a step that a later one of its block judges. */
+  /** Of a step that a later one of its block judges, or of a visit that the workflow has gone on from. */
   readonly failure?: Failure;
   /** The agent that it started. */
   readonly agent?: AgentInfo;

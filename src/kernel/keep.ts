@@ -5,7 +5,8 @@
 //           the handling of errors are not part of it. Neither are values that differ in every run, such as its id.
 //   keep/2  A step depends on its needs, on those of the steps around it, on the visit before it in its lane, and on the
 //           round before it in its loop.
-//   keep/3  A failed step is never kept, and nothing that recovers one.
+//   keep/3  A failed step is never kept, and nothing that recovers one. A visit that failed and was routed to another is
+//           kept with its outcome, if a later visit of its lane is done.
 //   keep/4  A step that a block performs is kept as a whole, or not at all.
 
 import { isJsonMap, type Json, type JsonMap, own } from '../base/json.ts';
@@ -189,20 +190,38 @@ export function forkOf(
       apply(state, decision, at);
     }
   }
+  const isLeft = leftVisits(state);
   const results: [string, KeptResult][] = [];
   const unfinished: [string, string][] = [];
   for (const step of state.steps.values()) {
     const key = keys.get(step.id);
-    const result = key === undefined ? null : resultOf(state, step, key, outcomes.get(step.id));
+    const result = key === undefined ? null : resultOf(state, step, key, outcomes.get(step.id), isLeft(step));
     if (result === null) unfinished.push([step.id, step.status]);
     else results.push([step.id, result]);
   }
   return { from, discarded, results: Object.fromEntries(results), unfinished: Object.fromEntries(unfinished) };
 }
 
-function resultOf(state: RunState, step: StepState, key: JsonMap, outcome: Success | undefined): KeptResult | null {
+/** Tells the steps from which their lane has gone on to another that is done. */
+function leftVisits({ steps }: RunState): (step: StepState) => boolean {
+  const lastDone = new Map<string, number>();
+  for (const { frame, order, status, definition } of steps.values()) {
+    const isEnd = definition.routes['done']?.kind === 'stop';
+    if (status === 'done' && !isEnd && !frame.isInner) lastDone.set(frame.lane, order);
+  }
+  return ({ frame, order }) => order < (lastDone.get(frame.lane) ?? 0);
+}
+
+function resultOf(
+  state: RunState,
+  step: StepState,
+  key: JsonMap,
+  outcome: Success | undefined,
+  isLeft: boolean,
+): KeptResult | null {
   const { attempt, outputs, kept, notes, items, frame, status, failure } = step;
-  const isJudged = frame.isInner && status === 'failed' && step.settlement === 'met';
+  const isRouted = failure !== null && own(step.definition.routes, failure.kind)?.kind === 'goto';
+  const isJudged = status === 'failed' && (frame.isInner || (isRouted && isLeft));
   if (status !== 'done' && !isJudged) return null;
   if (!isWhole(step)) return null;
   const earlier = step.keptFrom === null ? undefined : own(state.fork?.results ?? {}, step.id);
@@ -228,9 +247,7 @@ function resultOf(state: RunState, step: StepState, key: JsonMap, outcome: Succe
 /** Whether every step that performs it has a result (keep/4). */
 function isWhole({ children }: StepState): boolean {
   const body = children.findLast(({ join }) => join === 'answer');
-  return (
-    body === undefined || body.steps.every((inner) => isFinished(inner) && inner.settlement === 'met' && isWhole(inner))
-  );
+  return body === undefined || body.steps.every((inner) => isFinished(inner) && isWhole(inner));
 }
 
 function agentOf(state: RunState, { definition: { act }, agent }: StepState): { readonly agent?: AgentInfo } {

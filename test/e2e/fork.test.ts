@@ -66,3 +66,32 @@ test.each([
   expect((await rig.meow('fork', 'r1', ...flags)).code).toBe(2);
   expect(JSON.parse((await rig.meow('list', '--json')).stdout)).toHaveLength((JSON.parse(before) as unknown[]).length);
 });
+
+test('a Raymond fork continues each lane at the discarded visit, with the adapter of the original', async () => {
+  await using rig = await Rig.setup();
+  rig.write('flow/START.md', 'Begin.\n<goto>NEXT</goto>\n');
+  rig.write('flow/NEXT.md', 'Go on.\n<goto>NEXT</goto> or <result>over</result>\n');
+  const next = '[[on]]\nstep = "*.NEXT"\n';
+  rig.write(
+    'flow.sim.toml',
+    `[[on]]\nstep = "*.START"\ndo = [{ say = "<goto>NEXT</goto>" }]
+${next}times = 3\ndo = [{ say = "<goto>NEXT</goto>" }]
+${next}do = [{ say = "<result>over</result>" }]\n`,
+  );
+  expect((await rig.meow('run', 'flow', '--adapter', 'sim', '--id', 'r1')).code).toBe(0);
+  const plan = JSON.parse((await rig.meow('plan', 'flow', '--since', 'r1', '--json')).stdout) as {
+    readonly steps: readonly { readonly kept: boolean }[];
+  };
+  expect(plan.steps.map(({ kept }) => kept)).toEqual([true, true, true, true, true]);
+  expect((await rig.meow('fork', 'r1', '--from', 'main.4.NEXT', '--id', 'f')).code).toBe(0);
+  expect(await keptIn(rig, 'f')).toEqual({
+    'main.1.START': 'r1',
+    'main.2.NEXT': 'r1',
+    'main.3.NEXT': 'r1',
+    'main.4.NEXT': null,
+  });
+  rig.write('flow/NEXT.md', 'Go on, please.\n<goto>NEXT</goto> or <result>over</result>\n');
+  expect((await rig.meow('fork', 'r1', '--source', 'flow', '--id', 'g')).code).toBe(0);
+  expect((await keptIn(rig, 'g'))['main.1.START']).toBe('r1');
+  expect((await rig.meow('why', 'g', 'main.2.NEXT')).stdout).toContain('flow/NEXT.md:1');
+});

@@ -75,9 +75,10 @@ export async function fork(wanted: string, options: ForkOptions, reload = false)
   const adapters = new Adapters(project);
   const source = reload ? { source: old.program.source.name } : {};
   const flags = { ...options, ...source, allowance: allowanceIn(options) };
-  const { prepareFork, withKeptFiles } = await import('../../app/fork.ts');
+  const { artifactsOf, prepareFork, withKeptFiles } = await import('../../app/fork.ts');
   const prepared = await prepareFork({ project, settings, adapters, store }, old, flags);
-  return startPrepared({ project, settings, adapters }, prepared, options, withKeptFiles(store, prepared.fork));
+  const kept = withKeptFiles(store, prepared.fork, artifactsOf(project, old));
+  return startPrepared({ project, settings, adapters }, prepared, options, kept);
 }
 
 interface ForkOptions extends RunOptions {

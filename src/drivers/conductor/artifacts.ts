@@ -6,11 +6,11 @@
 // artifacts/3  Agents may write to the run directory. Nothing is written through a link that they planted there: a
 //              folder or a file that is a link, a pipe or the like is replaced (sys/files.ts).
 
-import { chmodSync, copyFileSync, linkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, linkSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 
-import { tolerate } from '../../sys/errors.ts';
+import { ABSENT, tolerate } from '../../sys/errors.ts';
 import { lookAt, makeFolderBelow } from '../../sys/files.ts';
 import { exists } from '../git/worktree-paths.ts';
 import type { Task } from './context.ts';
@@ -105,6 +105,18 @@ const COPIED_BYTES_MAX = 1_000_000;
 /** Whether it is a file that can be copied: somebody may have put a pipe or a link in its place. */
 function isFile(path: string): boolean {
   return lookAt(path)?.isFile() === true;
+}
+
+/** Copies regular files of a folder that another does not have. */
+export function copyMissing(from: string, to: string, folder = ''): void {
+  const entries = tolerate(ABSENT, [], () => readdirSync(join(from, folder), { withFileTypes: true }));
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) copyMissing(from, to, path);
+    if (!entry.isFile() || exists(join(to, path))) continue;
+    makeFolderBelow(to, dirname(join(to, path)));
+    copyNew(join(from, path), join(to, path));
+  }
 }
 
 /** Removes whatever is at a path that is about to be written. */

@@ -32,6 +32,7 @@ import type { Snapshot } from '../git/snapshot.ts';
 import type { Comparison, Tips, Worktree } from '../git/worktree.ts';
 import { exists } from '../git/worktree-paths.ts';
 import { sharedFile } from '../step-folder.ts';
+import { syncDisk } from '../sync-disk.ts';
 import type { ConductorContext, OpenWorkspace, StepRecord, Task, Workspace } from './context.ts';
 
 export interface WorkspaceRequest {
@@ -46,9 +47,20 @@ export interface WorkspaceRequest {
   readonly hasWorked?: () => boolean;
   /** The state before the run, by the journal; null if the journal does not have it. */
   readonly start?: () => StartFacts | null;
+  /** Of a fork: where its worktree begins, and the folder for files about that; null otherwise. */
+  readonly fork?: () => { readonly from: ForkStart; readonly folder: string } | null;
   /** `as-it-is`: the run changes nothing and needs no git. */
   readonly kind: 'worktree' | 'in-place' | 'as-it-is';
 }
+
+/** The state before the run that a fork comes from, and the state after the last step that it keeps. */
+export type ForkStart = {
+  readonly start: Snapshot;
+  readonly excludes: string;
+  readonly state: Snapshot;
+  /** Of kept steps: each gets a ref of the fork. */
+  readonly snapshots: readonly { readonly name: string; readonly commit: string }[];
+};
 
 /** What the journal knows about the state before the run. */
 export interface StartFacts {
@@ -94,11 +106,32 @@ async function open(request: WorkspaceRequest): Promise<Result<OpenWorkspace, st
   if (!worktree.ok) return err(sentence(worktree.error));
   const git = worktree.value;
   // Rules of the user's that an agent may change are those of the start.
-  git.ignoring(known?.excludes ?? git.excludes());
+  const fork = known === null ? (request.fork?.() ?? null) : null;
+  git.ignoring(known?.excludes ?? fork?.from.excludes ?? git.excludes());
+  if (fork !== null) {
+    const begun = await beginFork(git, fork);
+    return begun.ok ? ok({ folder: git.path, git, start: fork.from.start }) : err(sentence(begun.error));
+  }
   const start = known?.snapshot ?? git.find(PRE_RUN);
   if (start !== null) return ok({ folder: git.path, git, start });
   const taken = await git.snapshot(PRE_RUN);
   return taken.ok ? ok({ folder: git.path, git, start: taken.value }) : err(sentence(taken.error));
+}
+
+/** Once: what validators of the fork leave in the worktree stays. */
+async function beginFork(
+  git: Worktree,
+  { from: { start, state }, folder }: NonNullable<ReturnType<NonNullable<WorkspaceRequest['fork']>>>,
+): Promise<Result<void, GitProblem>> {
+  const marker = join(folder, 'fork-begun');
+  if (exists(marker)) return ok(undefined);
+  const [before, after] = [join(folder, 'fork-before.patch'), join(folder, 'fork-after.patch')];
+  const about = { protectedBranches: [], lastCommit: git.base, before, after };
+  const restored = await git.restore({ id: 'fork', to: state, start, ...about });
+  if (!restored.ok) return restored;
+  await syncDisk(git.places);
+  writePrivate(marker, '');
+  return ok(undefined);
 }
 
 async function worktreeIn(
@@ -156,8 +189,8 @@ export function sentence({ message, cure }: GitProblem): string {
 export type Before = Snapshot & {
   /** In milliseconds since 1970. */
   readonly at: number;
-  /** Content of the file `.git`; null if that is a folder. */
-  readonly pointer: string | null;
+  /** Content of the file `.git`; null if that is a folder. Absent if another run took the snapshot. */
+  readonly pointer?: string | null;
   readonly governing: Governing;
   /** Of protected branches. */
   readonly tips: Tips;
@@ -261,6 +294,7 @@ async function movedRefs(
 
 /** Restores `.git` (worktree/2). Returns whether it had been changed, also if an earlier engine saw that. */
 function restorePointer(task: Task, git: Worktree, { pointer }: Before): Result<boolean, GitProblem> {
+  if (pointer === undefined) return ok(false);
   const aside = sharedFile(task.context.run.files, task.effect.step, 'replaced-git');
   const path = join(git.path, '.git');
   if (readFileIfAny(path) === pointer && (pointer === null || !lstatSync(path).isSymbolicLink())) {
