@@ -6,10 +6,19 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 
+import { parse as parseYaml } from 'yaml';
+
 import { makeSource } from '../src/base/source.ts';
+import { compileConductor } from '../src/languages/conductor/compile.ts';
+import { DEFAULT_CONDUCTOR } from '../src/languages/conductor/config.ts';
+import { CONDUCTOR, ROUTES } from '../src/languages/conductor/keys.ts';
+import { routeNames } from '../src/languages/conductor/routes.ts';
+import { OPCODES } from '../src/languages/conductor/syntax.ts';
+import { CONFIG } from '../src/languages/config-keys.ts';
+import { readConfig } from '../src/languages/config.ts';
 import { DOCUMENTS } from '../src/languages/documents.ts';
 import { schemaOf } from '../src/languages/json-schema.ts';
-import { type Key, keyAt, keysOf, type Shape, type Table, tablesAt } from '../src/languages/keys.ts';
+import { type Key, keyAt, keysOf, namesOf, type Shape, type Table, tablesAt } from '../src/languages/keys.ts';
 import { compileMeow } from '../src/languages/meow/compile.ts';
 import { EXECUTOR_NAMES, findExecutor } from '../src/languages/meow/executors/executors.ts';
 import { EXECUTOR_TABLES, MEOW, STEP } from '../src/languages/meow/keys.ts';
@@ -83,6 +92,61 @@ function hasUnknown(name: string): boolean {
   );
 }
 
+describe('the schema of Conductor workflows', () => {
+  const accepts = ajv.compile(schemaOf(CONDUCTOR));
+
+  test.each(filesUnder('examples/conductor', /^(?!.*deploy).*\.yaml$/))('accepts %s', (file) => {
+    accepts(parseYaml(readFileSync(join(ROOT, file), 'utf8')));
+    expect(accepts.errors ?? []).toEqual([]);
+  });
+
+  test.each(Object.entries(brokenDocuments('conductor')))('refuses %s, as the reader does', (_, text) => {
+    expect(conductorErrors(text)).not.toEqual([]);
+    expect(accepts(parseYaml(text))).toBe(false);
+  });
+
+  test('has the outcomes that the reader routes', () => {
+    for (const opcode of OPCODES) expect(namesOf(ROUTES[opcode].keys)).toEqual(routeNames(opcode));
+  });
+});
+
+describe('the schema of the configuration', () => {
+  const accepts = ajv.compile(schemaOf(CONFIG));
+
+  test.each(['lib/init/config.toml', ...filesUnder('examples', /\.meow\/config\.toml$/)])('accepts %s', (file) => {
+    accepts(parsed(readFileSync(join(ROOT, file), 'utf8')));
+    expect(accepts.errors ?? []).toEqual([]);
+  });
+
+  test.each(Object.entries(brokenDocuments('config')))('refuses %s, of which the reader warns', (_, text) => {
+    expect(readConfig({ file: 'config.toml', text }).diagnostics).not.toEqual([]);
+    expect(accepts(parsed(text))).toBe(false);
+  });
+});
+
+function filesUnder(folder: string, ending: RegExp): readonly string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => ending.test(file))
+    .map((file) => join(folder, file));
+}
+
+function brokenDocuments(name: string): Readonly<Record<string, string>> {
+  return JSON.parse(readFileSync(join(ROOT, `test/fixtures/schemas/${name}.json`), 'utf8')) as Record<string, string>;
+}
+
+function conductorErrors(text: string): readonly string[] {
+  const { diagnostics } = compileConductor({
+    source: { file: 'w.yaml', text },
+    config: DEFAULT_CONDUCTOR,
+    adapters: { forced: null, fallback: 'sim', meant: (name) => name, refusal: () => null, canChoose: () => true },
+    prompts: (id) => ({ path: id, text: '---\nprompt_id: task.do\nversion: 1\nrole: task\n---\nDo it.\n' }),
+    validators: (id) => ({ command: id, from: 'Makefile' }),
+    enter: () => null,
+    artifactsDirDefault: '.meow/run/',
+  });
+  return diagnostics.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+}
+
 describe('one table of keys', () => {
   test('has an entry for each executor, and a timeout where the executor has one', () => {
     expect(Object.keys(EXECUTOR_TABLES)).toEqual(EXECUTOR_NAMES);
@@ -96,7 +160,10 @@ describe('one table of keys', () => {
     for (const { doc } of [...tablesBelow(root)].flatMap(allKeys)) expect(doc).toMatch(/^[A-Z].{8,}\.$/);
   });
 
-  test.each([['meow', 'docs/languages/meow.md']])('of %s is in the reference', (name, file) => {
+  test.each([
+    ['meow', 'docs/languages/meow.md'],
+    ['conductor', 'docs/languages/conductor.md'],
+  ])('of %s is in the reference', (name, file) => {
     const reference = readFileSync(join(ROOT, file), 'utf8');
     const keys = [...tablesBelow(DOCUMENTS[name]?.root ?? expect.fail())].flatMap(allKeys);
     const absent = keys.filter((key) => !new RegExp(`\`(?:\\[?${key.name}\\]?)\``).test(reference));

@@ -296,7 +296,7 @@ Examples:
 `,
   schema: `
 Prints one self-contained JSON Schema (draft 7). Without a name: the list of names. Unknown keys are refused,
-and each executor has its own keys. An unknown name is exit code 2.
+and each executor and opcode has its own keys. An unknown name is exit code 2.
 
 Examples:
   meow schema meow > meow.schema.json

@@ -5,7 +5,9 @@ import { type Diagnostic, hasErrors, makeSource } from '../base/source.ts';
 import { type Channel, OPEN_CHANNELS, PERMISSIONS, type Permissions } from '../ir/adapter.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ir/program.ts';
 import type { ConductorConfig } from './conductor/config.ts';
-import { CONDUCTOR_SECTIONS, DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
+import { DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
+import { AGENTS, CONFIG, GATES, LIMITS, TMUX } from './config-keys.ts';
+import { namesOf } from './keys.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
 import { countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
@@ -67,13 +69,8 @@ export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): 
   return { config: hasErrors(diagnostics) ? null : config, diagnostics };
 }
 
-/** Keys that other programs for MEOW workflows read. */
-const IGNORED = ['version', 'paths', 'defaults', 'orchestrator', 'cleanup', 'logging', 'worktree'];
-const IGNORED_OF_AGENTS = ['setup_hooks'];
-
 function read(report: Report, root: TomlTable, base: Config): Config {
-  const known = ['limits', 'shell', 'tmux', 'agents', 'agent', 'gates', ...CONDUCTOR_SECTIONS];
-  checkKeys(report, root, [...known, ...IGNORED], 'the configuration', 'warning');
+  checkKeys(report, root, namesOf(CONFIG.root.keys), 'the configuration', 'warning');
   const agents = readAgents(report, root, 'agents');
   const agent = readAgents(report, root, 'agent');
   return {
@@ -82,7 +79,7 @@ function read(report: Report, root: TomlTable, base: Config): Config {
     defaultAdapter: agents.defaultAdapter ?? agent.defaultAdapter ?? base.defaultAdapter,
     channel: agents.channel ?? agent.channel ?? base.channel,
     permissions: agents.permissions ?? agent.permissions ?? base.permissions,
-    tmux: wordAt(report, root, 'tmux', ['private', 'shared'] as const) ?? base.tmux,
+    tmux: wordAt(report, root, 'tmux', TMUX) ?? base.tmux,
     conductor: readConductorConfig(report, root, base.conductor),
     gates: readGates(report, root, base.gates),
   };
@@ -91,7 +88,7 @@ function read(report: Report, root: TomlTable, base: Config): Config {
 function readGates(report: Report, root: TomlTable, base: GatesConfig): GatesConfig {
   const table = tableAt(report, root, 'gates', 'Write [gates] and below it remind = "COMMAND".');
   if (table === null) return base;
-  checkKeys(report, table, ['remind', 'remind_every', 'allowed_signers'], '[gates]', 'warning');
+  checkKeys(report, table, namesOf(GATES.keys), '[gates]', 'warning');
   const every = durationAt(report, table, 'remind_every');
   const signers = filledStringAt(report, table, 'allowed_signers', 'Write the path of a file, or leave it out.');
   return {
@@ -104,8 +101,7 @@ function readGates(report: Report, root: TomlTable, base: GatesConfig): GatesCon
 function readLimits(report: Report, root: TomlTable, base: Limits): Limits {
   const table = tableAt(report, root, 'limits', 'Write [limits] and one line for each.');
   if (table === null) return base;
-  const known = ['max_expansion_depth', 'max_total_steps', 'max_workflow_file_size'];
-  checkKeys(report, table, known, '[limits]', 'warning');
+  checkKeys(report, table, namesOf(LIMITS.keys), '[limits]', 'warning');
   return {
     ...base,
     expansionDepthMax: countAt(report, table, 'max_expansion_depth', 1) ?? base.expansionDepthMax,
@@ -143,8 +139,7 @@ type AgentsConfig = Pick<Config, 'defaultAdapter' | 'channel' | 'permissions'>;
 function readAgents(report: Report, root: TomlTable, section: string): AgentsConfig {
   const table = tableAt(report, root, section, `Write [${section}] and below it default_adapter = "sim".`);
   if (table === null) return { defaultAdapter: null, channel: null, permissions: null };
-  const known = ['default_adapter', 'channel', 'permissions', ...IGNORED_OF_AGENTS];
-  checkKeys(report, table, known, `[${section}]`, 'warning');
+  checkKeys(report, table, namesOf(AGENTS.keys), `[${section}]`, 'warning');
   return {
     defaultAdapter: filledStringAt(report, table, 'default_adapter', 'For example default_adapter = "sim".'),
     channel: wordAt(report, table, 'channel', OPEN_CHANNELS),

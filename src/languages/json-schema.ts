@@ -54,11 +54,13 @@ function tableSchema(table: Table, define: Define): JsonMap {
 }
 
 function objectSchema(table: Table, keys: readonly Key[], define: Define): JsonMap {
-  const { name, doc, choices = [], together = [], others, least } = table;
+  const { name, doc, choices = [], together = [], others: rest, least } = table;
   const required = keys.filter((each) => each.required === true).map((each) => each.name);
-  const rules: readonly JsonMap[] = choices.map((choice) => {
+  const rules: readonly JsonMap[] = choices.flatMap((choice) => {
     const each = choice.keys.map((one) => ({ required: [one] }));
-    return choice.required === true ? { oneOf: each } : { not: { required: choice.keys } };
+    const pairs = choice.keys.flatMap((one, index) => choice.keys.slice(index + 1).map((other) => [one, other]));
+    const exclusions = choice.overlap === true ? [] : pairs.map((pair) => ({ not: { required: pair } }));
+    return [...(choice.required === true ? [{ anyOf: each }] : []), ...exclusions];
   });
   return {
     title: name,
@@ -70,14 +72,16 @@ function objectSchema(table: Table, keys: readonly Key[], define: Define): JsonM
     ...(required.length === 0 ? {} : { required }),
     ...(together.length === 0
       ? {}
-      : { dependencies: Object.fromEntries(together.map(([one, other]) => [one, [other]])) }),
+      : { dependencies: Object.fromEntries(together.map(([one, ...others]) => [one, anyOf(others)])) }),
     ...(rules.length === 0 ? {} : { allOf: rules }),
     ...(least === undefined ? {} : { minProperties: least }),
-    ...(others === undefined
-      ? {}
-      : { patternProperties: otherNames(keys, others.names, shapeSchema(others.shape, define)) }),
+    ...(rest === undefined ? {} : { patternProperties: otherNames(keys, rest.names, shapeSchema(rest.shape, define)) }),
     additionalProperties: false,
   };
+}
+
+function anyOf(keys: readonly string[]): Json {
+  return keys.length === 1 ? keys : { anyOf: keys.map((each) => ({ required: [each] })) };
 }
 
 /** Names that are not keys. */
@@ -93,7 +97,7 @@ function shapeSchema(shape: Shape, define: Define): JsonMap {
     case 'string':
       return { type: 'string', ...(shape.pattern === undefined ? {} : { pattern: shape.pattern }) };
     case 'text':
-      return { type: ['string', 'number', 'boolean'] };
+      return { type: ['string', 'number', 'boolean'], pattern: String.raw`\S` };
     case 'boolean':
       return { type: 'boolean' };
     case 'true':

@@ -7,7 +7,7 @@
 export type Shape =
   /** `pattern`: source of a regular expression that it matches. */
   | { readonly kind: 'string'; readonly pattern?: string }
-  /** A scalar of YAML: numbers and booleans count as text. */
+  /** A scalar of YAML that is not empty: numbers and booleans count as text. */
   | { readonly kind: 'text' }
   | { readonly kind: 'boolean' }
   /** Exactly `true`. */
@@ -45,10 +45,10 @@ export interface Table {
   readonly keys: readonly Key[];
   /** Keys that depend on the value of one key, such as `executor`. */
   readonly variants?: { readonly key: string; readonly tables: Readonly<Record<string, Table>> };
-  /** Keys that exclude each other; `required`: one of them must be present. */
-  readonly choices?: readonly { readonly keys: readonly string[]; readonly required?: true }[];
-  /** The first key needs the second. */
-  readonly together?: readonly (readonly [string, string])[];
+  /** Keys that exclude each other, unless `overlap`; `required`: one of them must be present. */
+  readonly choices?: readonly { readonly keys: readonly string[]; readonly required?: true; readonly overlap?: true }[];
+  /** The first key needs one of the others. */
+  readonly together?: readonly (readonly [string, ...string[]])[];
   /** Value of every other key; without it, other keys are unknown. `names`: source of a regular expression. */
   readonly others?: { readonly shape: Shape; readonly names: string };
   /** At least this many keys. */
@@ -124,11 +124,13 @@ function shapesAt(shape: Shape, at: Path, path: Path, textAt: TextAt): readonly 
 export const STRING: Shape = { kind: 'string' };
 /** Not only white space. */
 export const FILLED: Shape = { kind: 'string', pattern: String.raw`\S` };
+export const TEXT: Shape = { kind: 'text' };
 export const BOOLEAN: Shape = { kind: 'boolean' };
 export const DURATION: Shape = { kind: 'duration' };
 export const REFERENCE: Shape = { kind: 'reference' };
 export const ANY: Shape = { kind: 'any' };
 export const STRINGS: Shape = listOf(STRING);
+export const TEXTS: Shape = listOf(TEXT);
 
 export function integer(least: number, most?: number): Shape {
   return { kind: 'integer', least, ...(most === undefined ? {} : { most }) };

@@ -2,10 +2,12 @@
 
 import { OPERATIONS, type Policy } from '../../ir/conductor.ts';
 import { NO_RESTRICTIONS } from '../../ir/policy.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, missing, type Report } from '../report.ts';
 import { booleanAt, durationAt, listAt, stringAt, tableAt, word, wordAt, wrongType } from '../toml-fields.ts';
 import { type TomlEntry, type TomlString, type TomlTable } from '../toml-tree.ts';
-import { checkPath, isId, POLICY_KEYS, tidyPath } from './fields.ts';
+import { ACCESS, ALLOW, CONDUCTOR_SECTION, ON_PROMPT, POLICY, REGISTERED_VALIDATOR } from './config-keys.ts';
+import { checkPath, isId, tidyPath } from './fields.ts';
 
 export interface ConductorConfig {
   /** Programs that validators may start outside the run directory: paths or globs, relative to the worktree. */
@@ -35,12 +37,9 @@ export const DEFAULT_CONDUCTOR: ConductorConfig = {
   validators: {},
 };
 
-export const CONDUCTOR_SECTIONS = ['conductor', 'policy', 'validators'];
-
 export function readConductorConfig(report: Report, root: TomlTable, base: ConductorConfig): ConductorConfig {
   const table = tableAt(report, root, 'conductor', 'Write [conductor] and one line for each key.');
-  const known = ['allowed_entrypoints', 'env_allow', 'allow_lockfiles', 'protected_branches'];
-  if (table !== null) checkKeys(report, table, known, '[conductor]', 'warning');
+  if (table !== null) checkKeys(report, table, namesOf(CONDUCTOR_SECTION.keys), '[conductor]', 'warning');
   const values = (key: string): readonly string[] | null =>
     table === null ? null : (stringsAt(report, table, key)?.map(({ value }) => value) ?? null);
   return {
@@ -69,7 +68,7 @@ function named<T>(report: Report, root: TomlTable, section: string, read: ReadEn
 
 /** A misspelt key would forbid nothing, so it is an error. */
 function readPolicy(report: Report, { key: name }: TomlEntry, table: TomlTable): Policy {
-  checkKeys(report, table, ['text', ...POLICY_KEYS], `[policy.${name}]`, 'error');
+  checkKeys(report, table, namesOf(POLICY.keys), `[policy.${name}]`, 'error');
   const operations = stringsAt(report, table, 'forbidden_operations') ?? [];
   return {
     name,
@@ -77,16 +76,16 @@ function readPolicy(report: Report, { key: name }: TomlEntry, table: TomlTable):
     allowedPaths: globsAt(report, table, 'allowed_paths'),
     forbiddenPaths: globsAt(report, table, 'forbidden_paths') ?? [],
     forbiddenOperations: operations.flatMap((each) => word(report, 'forbidden_operations', each, OPERATIONS) ?? []),
-    network: wordAt(report, table, 'network', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.network,
-    access: wordAt(report, table, 'execution', ['read_only', 'workspace_write'] as const) ?? NO_RESTRICTIONS.access,
-    onPrompt: wordAt(report, table, 'on_prompt', ['fail', 'deny'] as const) ?? NO_RESTRICTIONS.onPrompt,
-    lockfiles: wordAt(report, table, 'lockfiles', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.lockfiles,
+    network: wordAt(report, table, 'network', ALLOW) ?? NO_RESTRICTIONS.network,
+    access: wordAt(report, table, 'execution', ACCESS) ?? NO_RESTRICTIONS.access,
+    onPrompt: wordAt(report, table, 'on_prompt', ON_PROMPT) ?? NO_RESTRICTIONS.onPrompt,
+    lockfiles: wordAt(report, table, 'lockfiles', ALLOW) ?? NO_RESTRICTIONS.lockfiles,
   };
 }
 
 function readValidator(report: Report, { key, keyPlace }: TomlEntry, table: TomlTable): RegisteredValidator {
   const what = `[validators.${key}]`;
-  checkKeys(report, table, ['command', 'cwd', 'timeout', 'artifacts'], what, 'error');
+  checkKeys(report, table, namesOf(REGISTERED_VALIDATOR.keys), what, 'error');
   if (!isId(key)) {
     const hint = 'Names begin with a letter, and have letters, digits, _ and - in them.';
     report.error('invalid-id', keyPlace, `${JSON.stringify(key)} is not a valid name for a validator`, hint);

@@ -1,6 +1,7 @@
 // Workflow text → steps as syntax, and defaults. All problems are reported, and the rest is read nevertheless.
 
 import type { Place } from '../../base/source.ts';
+import { namesOf } from '../keys.ts';
 import { missing, type Report, START, suggest } from '../report.ts';
 import { mapAt, textAt, wrongType } from '../yaml-fields.ts';
 import {
@@ -23,6 +24,7 @@ import {
   tidyPath,
   wordAt,
 } from './fields.ts';
+import { COMPONENTS, CONDUCTOR, DEFAULTS, PROFILES } from './keys.ts';
 import { readLimits } from './limits.ts';
 import { type Defaults, type Opcode, OPCODES, type Outline, STOP } from './syntax.ts';
 
@@ -41,7 +43,6 @@ export interface DocumentSyntax {
   readonly unread: ReadonlyMap<string, readonly string[]>;
 }
 
-export const KEYS = ['workflow_id', 'version', 'description', 'defaults', 'entry_step', 'steps'];
 const WHAT = 'the workflow';
 const STEPS_HINT =
   'For example steps: [{ id: check, opcode: RUN_VALIDATION, run: [tests], routes: { completed: STOP } }].';
@@ -73,7 +74,7 @@ function readRoot(report: Report): YamlMap {
     report.error('wrong-type', value.place, `the workflow must be a map, got ${describeYaml(value)}`, hint);
     return NO_KEYS;
   }
-  strictKeys(report, value, KEYS, WHAT);
+  strictKeys(report, value, namesOf(CONDUCTOR.root.keys), WHAT);
   return value;
 }
 
@@ -89,12 +90,9 @@ function checkVersion(report: Report, root: YamlMap): void {
   }
 }
 
-const COMPONENTS = ['docs', 'cli', 'web', 'vscode_ui', 'library'] as const;
-const PROFILES = ['smoke', 'overnight', 'release_candidate'] as const;
-
 function readDefaults(report: Report, map: YamlMap): Pick<DocumentSyntax, 'defaults' | 'artifactsDir'> {
   const what = '"defaults"';
-  strictKeys(report, map, ['policy', 'limits', 'artifacts_dir', 'component_kind', 'eval_profile'], what);
+  strictKeys(report, map, namesOf(DEFAULTS.keys), what);
   const artifactsDir = readArtifactsDir(report, map);
   const limits = readLimits(report, map, what, true);
   const componentKind = wordAt(report, map, 'component_kind', COMPONENTS);

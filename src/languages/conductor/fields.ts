@@ -72,17 +72,6 @@ export function textsAt(report: Report, map: YamlMap, key: string, example: stri
   return items ?? null;
 }
 
-/** The keys of a policy, in the front matter of a prompt and in a configuration. */
-export const POLICY_KEYS: readonly string[] = [
-  'allowed_paths',
-  'forbidden_paths',
-  'forbidden_operations',
-  'network',
-  'execution',
-  'on_prompt',
-  'lockfiles',
-];
-
 export function checkId(report: Report, { text, place }: YamlScalar, what: string): void {
   if (isId(text)) return;
   const hint = 'Ids begin with a letter, and have letters, digits, _ and - in them.';

@@ -1,26 +1,26 @@
 // `limits: { timeout, idle_timeout, max_tokens, max_cost_usd }`, of a step or of the workflow.
 
 import type { WorkLimits } from '../../ir/conductor.ts';
+import { namesOf } from '../keys.ts';
 import type { Report } from '../report.ts';
 import { countAt, durationAt, mapAt, wrongType } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
 import { strictKeys } from './fields.ts';
+import { COST_LIMITS, TIME_LIMITS } from './limit-keys.ts';
 
 /** Null if absent; 0: no limit. */
 export type LimitsSyntax = WorkLimits & { readonly timeoutMs: number | null };
 
 const NO_LIMITS: LimitsSyntax = { timeoutMs: null, idleMs: null, tokensMax: null, usdMax: null };
 
-const TIMES = ['timeout', 'idle_timeout'];
-const COSTS = ['max_tokens', 'max_cost_usd'];
-
 /** `costs`: whether it can cost money. */
 export function readLimits(report: Report, map: YamlMap, owner: string, costs: boolean): LimitsSyntax {
   const limits = mapAt(report, map, 'limits', 'For example limits: { timeout: 30m, max_cost_usd: 5 }.');
   if (limits === null) return NO_LIMITS;
   const elsewhere = (key: string): string | null =>
-    COSTS.includes(key) ? 'Only turns of agents cost tokens and money.' : null;
-  strictKeys(report, limits, costs ? [...TIMES, ...COSTS] : TIMES, `"limits" of ${owner}`, elsewhere);
+    namesOf(COST_LIMITS).includes(key) ? 'Only turns of agents cost tokens and money.' : null;
+  const known = costs ? [...TIME_LIMITS, ...COST_LIMITS] : TIME_LIMITS;
+  strictKeys(report, limits, namesOf(known), `"limits" of ${owner}`, elsewhere);
   return {
     timeoutMs: durationAt(report, limits, 'timeout'),
     idleMs: durationAt(report, limits, 'idle_timeout'),

@@ -7,6 +7,7 @@ import { NO_RESTRICTIONS, pathsWithoutEffect, tighten } from '../../ir/policy.ts
 import { listed, oneOf, suggest } from '../report.ts';
 import { textAt } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
+import { ACCESS, ALLOW, ON_PROMPT } from './config-keys.ts';
 import { globsAt, textsAt, wordAt } from './fields.ts';
 import { isPath, type PromptFile, versionedId } from './prompts.ts';
 import type { Reading } from './syntax.ts';
@@ -52,9 +53,9 @@ function readPolicy(name: string, { report, keys, text }: PromptFile): Policy {
     allowedPaths: globsAt(report, keys, 'allowed_paths', 'allowed_paths: ["src/**"]'),
     forbiddenPaths: globsAt(report, keys, 'forbidden_paths', 'forbidden_paths: [".github/**"]') ?? [],
     forbiddenOperations: operations.flatMap((each) => oneOf(report, 'forbidden_operations', each, OPERATIONS) ?? []),
-    network: wordAt(report, keys, 'network', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.network,
-    access: wordAt(report, keys, 'execution', ['read_only', 'workspace_write'] as const) ?? NO_RESTRICTIONS.access,
-    onPrompt: wordAt(report, keys, 'on_prompt', ['fail', 'deny'] as const) ?? NO_RESTRICTIONS.onPrompt,
-    lockfiles: wordAt(report, keys, 'lockfiles', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.lockfiles,
+    network: wordAt(report, keys, 'network', ALLOW) ?? NO_RESTRICTIONS.network,
+    access: wordAt(report, keys, 'execution', ACCESS) ?? NO_RESTRICTIONS.access,
+    onPrompt: wordAt(report, keys, 'on_prompt', ON_PROMPT) ?? NO_RESTRICTIONS.onPrompt,
+    lockfiles: wordAt(report, keys, 'lockfiles', ALLOW) ?? NO_RESTRICTIONS.lockfiles,
   };
 }

@@ -3,11 +3,13 @@
 import { type Diagnostic, makeSource, type Place } from '../../base/source.ts';
 import type { PromptInput, PromptText } from '../../ir/conductor.ts';
 import type { ValueType } from '../../ir/output.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, createReport, listed, missing, oneOf, type Report, START, suggest } from '../report.ts';
 import { parseTemplate } from '../template.ts';
 import { booleanAt, placesIn, textAt, wrongType } from '../yaml-fields.ts';
 import { NO_KEYS, isScalar, readFrontMatter, type YamlEntry, type YamlMap, type YamlScalar } from '../yaml-tree.ts';
-import { POLICY_KEYS, RUN_WORDS, strictKeys, wordAt } from './fields.ts';
+import { POLICY_RULES } from './config-keys.ts';
+import { RUN_WORDS, strictKeys, wordAt } from './fields.ts';
 
 /** By `id.vN` in all prompt folders, or by a path relative to the workflow's folder. Null if not found. */
 export type FindPrompt = (id: string) => FoundPrompt | null;
@@ -146,7 +148,7 @@ function readPromptFile(found: FoundPrompt, expected: VersionedId | null, wanted
 
 /** A misspelt key of a policy would forbid nothing, so it is an error; other prompts may have notes of their own. */
 function checkFront(report: Report, map: YamlMap, role: Role): void {
-  const known = role === 'policy' ? [...KEYS, ...POLICY_KEYS] : KEYS;
+  const known = role === 'policy' ? [...KEYS, ...namesOf(POLICY_RULES)] : KEYS;
   if (role === 'policy') strictKeys(report, map, known, 'the front matter of a policy');
   else checkKeys(report, map, known, 'the front matter');
   textAt(report, map, 'summary');

@@ -3,10 +3,12 @@
 
 import { MECHANICAL, type Mechanical, OUTCOME_OF, STATUSES, type Witness } from '../../ir/conductor.ts';
 import type { FailureKind } from '../../ir/failure.ts';
+import { namesOf } from '../keys.ts';
 import { listed, missing, type Report, suggest } from '../report.ts';
 import { countAt, durationAt, mapAt, textAt, wrongType } from '../yaml-fields.ts';
 import { isScalar, type YamlEntry, type YamlMap, type YamlScalar } from '../yaml-tree.ts';
 import { globsAt, neededText, strictKeys } from './fields.ts';
+import { ENTERING_KEYS, EXPECT, ROUTE_KEYS, ROUTES, WITNESS } from './keys.ts';
 import {
   type Entering,
   named,
@@ -122,7 +124,7 @@ export function readRoutes(reading: Reading, step: Outline): readonly Route[] {
 /** `NEXT`, `{ to: NEXT, witness: { command: … } }`, or `{ to: ./release.meow.toml, variables: { … }, return: NEXT }`. */
 function readRoute(reading: Reading, step: Outline, { key, keyPlace, value }: YamlEntry): Route | null {
   const { report } = reading;
-  const names = Object.keys(routesOf(step.opcode).known);
+  const names = namesOf(ROUTES[step.opcode].keys);
   if (!names.includes(key)) {
     const hint = (): string => suggest(key, names, `Its routes: ${listed(names)}.`);
     return report.error('unknown-route', keyPlace, `${named(step)} has no outcome "${key}"`, hint);
@@ -137,8 +139,8 @@ function readRoute(reading: Reading, step: Outline, { key, keyPlace, value }: Ya
   }
   const hint = `For example ${key}: { to: NEXT, witness: { command: npm test } }.`;
   const to = neededText(report, value, 'to', { place: keyPlace, what, hint });
-  const more = to !== null && isWorkflowPath(to.text) ? ['variables', 'return'] : [];
-  strictKeys(report, value, ['to', 'witness', ...more], what);
+  const more = to !== null && isWorkflowPath(to.text) ? ENTERING_KEYS : [];
+  strictKeys(report, value, namesOf([...ROUTE_KEYS, ...more]), what);
   const witness = readWitness(report, value, what);
   const isProvable = key === 'completed' && (step.opcode === 'RUN_AGENT' || step.opcode === 'RUN_VALIDATION');
   if (witness !== null && !isProvable) {
@@ -242,7 +244,7 @@ export function readWitness(report: Report, map: YamlMap, owner: string): Witnes
   const inner = mapAt(report, map, 'witness', EXAMPLE);
   if (entry === undefined || inner === null) return null;
   const what = `the witness of ${owner}`;
-  strictKeys(report, inner, ['command', 'expect', 'depends_on', 'timeout'], what);
+  strictKeys(report, inner, namesOf(WITNESS.keys), what);
   const command = neededText(report, inner, 'command', { place: entry.keyPlace, what, hint: EXAMPLE });
   const timeoutMs = durationAt(report, inner, 'timeout');
   const witness = {
@@ -261,7 +263,7 @@ function readExpectation(report: Report, map: YamlMap): Witness['expect'] {
   if (value.kind === 'number') return { ...nothing, exitCode: countAt(report, map, 'expect', 0) ?? 0 };
   if (value.kind === 'string') return { ...nothing, output: readPattern(report, 'expect', value) };
   if (value.kind === 'map') {
-    strictKeys(report, value, ['exit_code', 'output'], '"expect"');
+    strictKeys(report, value, namesOf(EXPECT.keys), '"expect"');
     const output = textAt(report, value, 'output');
     return {
       exitCode: countAt(report, value, 'exit_code', 0) ?? 0,

@@ -4,6 +4,7 @@ import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
 import type { CommandValidator, Validator, Witness } from '../../ir/conductor.ts';
 import { globCovers } from '../../ir/policy.ts';
+import { namesOf } from '../keys.ts';
 import { listed, missing, type Report, suggest } from '../report.ts';
 import { booleanAt, durationAt, wrongType } from '../yaml-fields.ts';
 import { isScalar, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
@@ -21,6 +22,7 @@ import {
   tidyPath,
   wordAt,
 } from './fields.ts';
+import { SCRIPT_KEYS, VALIDATOR_KEYS, VALIDATOR_KINDS } from './keys.ts';
 import { overLimits, readLimits } from './limits.ts';
 import { named, type Outline, type Particulars, type Reading } from './syntax.ts';
 
@@ -64,7 +66,6 @@ function readValidator(reading: Reading, item: YamlValue, timeoutMs: number | nu
   return wrongType(reading.report, item, 'a validator must be a name or a map', `For example ${EXAMPLE}.`);
 }
 
-const KEYS: readonly string[] = ['id', 'kind', 'cwd', 'artifacts', 'timeout', 'may_propose_goldens'];
 const SPEC_HINT = 'For example { id: harness, kind: script, entrypoint: scripts/check.sh }.';
 
 function readSpec(reading: Reading, map: YamlMap, defaultMs: number | null): PlacedValidator | null {
@@ -73,11 +74,11 @@ function readSpec(reading: Reading, map: YamlMap, defaultMs: number | null): Pla
   const what = 'the validator';
   const id = neededText(report, map, 'id', { place, what, hint: SPEC_HINT });
   if (id !== null) checkId(report, id, 'name for a validator');
-  const kind = wordAt(report, map, 'kind', ['builtin', 'script'] as const);
+  const kind = wordAt(report, map, 'kind', VALIDATOR_KINDS);
   if (!map.entries.has('kind')) missing(report, place, what, 'kind', 'Write kind: script, or kind: builtin.');
   const timeoutMs = map.entries.has('timeout') ? durationAt(report, map, 'timeout') || null : defaultMs;
   if (kind === 'builtin') return readBuiltin(reading, map, id, timeoutMs);
-  strictKeys(report, map, [...KEYS, 'entrypoint', 'args'], what);
+  strictKeys(report, map, namesOf([...VALIDATOR_KEYS, ...SCRIPT_KEYS]), what);
   const hint = 'For example entrypoint: scripts/check.sh.';
   const entrypoint = kind === null ? null : neededText(report, map, 'entrypoint', { place, what, hint });
   if (entrypoint !== null) {
@@ -128,8 +129,8 @@ function readBuiltin(
 ): PlacedValidator | null {
   const { report } = reading;
   const elsewhere = (key: string): string | null =>
-    key === 'entrypoint' || key === 'args' ? 'Only a validator of kind script has it.' : null;
-  strictKeys(report, map, KEYS, 'the validator of kind builtin', elsewhere);
+    namesOf(SCRIPT_KEYS).includes(key) ? 'Only a validator of kind script has it.' : null;
+  strictKeys(report, map, namesOf(VALIDATOR_KEYS), 'the validator of kind builtin', elsewhere);
   const cwd = cwdAt(report, map);
   const artifacts = artifactsAt(report, map);
   const found = id === null ? null : registered(reading, id, timeoutMs);

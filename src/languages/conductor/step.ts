@@ -2,10 +2,12 @@
 
 import { AGENT_PREFIX, isAgent, isApprover } from '../../ir/approvers.ts';
 import type { AgentRequest, Witness } from '../../ir/conductor.ts';
+import { namesOf } from '../keys.ts';
 import { listed, missing, oneOf, type Report, suggest } from '../report.ts';
 import { booleanAt, countAt, durationAt, mapAt, textAt } from '../yaml-fields.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
 import { neededText, strictKeys, textsAt, wordAt } from './fields.ts';
+import { EVALUATOR, OPCODE_TABLES, ROLLBACK_TARGETS, STEP_KEYS, VERDICTS } from './keys.ts';
 import { type LimitsSyntax, overLimits, readLimits, turnLimits } from './limits.ts';
 import { policyFor } from './policies.ts';
 import { checkRoutes, readRoutes, readWitness } from './routes.ts';
@@ -24,30 +26,13 @@ import {
   waits,
 } from './syntax.ts';
 
-const COMMON = ['id', 'opcode', 'allow_unreachable'];
-
-const KEYS: Readonly<Record<Opcode, readonly string[]>> = {
-  RUN_AGENT: ['agent', 'model', 'prompt', 'inputs', 'policy', 'limits', 'witness', 'routes'],
-  RUN_VALIDATION: ['run', 'limits', 'witness', 'routes'],
-  EVALUATE: [
-    'prompt',
-    'evaluator',
-    'agent',
-    'model',
-    'inputs',
-    'limits',
-    'max_partial',
-    'allowed_next_steps',
-    'routes',
-  ],
-  GATE: ['gate', 'reason', 'approvers', 'timeout', 'routes'],
-  ROLLBACK: ['target', 'routes'],
-  STOP: ['reason', 'verdict'],
-};
+function keysOf(opcode: Opcode): readonly string[] {
+  return namesOf(OPCODE_TABLES[opcode].keys);
+}
 
 /** Keys of a step with this opcode; if it is unknown, of all. */
 export function stepKeys(opcode: Opcode | null): readonly string[] {
-  return [...COMMON, ...new Set(opcode === null ? Object.values(KEYS).flat() : KEYS[opcode])];
+  return [...namesOf(STEP_KEYS), ...new Set(opcode === null ? OPCODES.flatMap(keysOf) : keysOf(opcode))];
 }
 
 /** `workflow`: its id. */
@@ -55,10 +40,10 @@ export function readStep(reading: Reading, step: Outline, workflow: string): Ste
   const { report } = reading;
   const { map, opcode } = step;
   const elsewhere = (key: string): string | null => {
-    const others = OPCODES.filter((other) => KEYS[other].includes(key));
+    const others = OPCODES.filter((other) => keysOf(other).includes(key));
     return others.length === 0 ? null : `Steps with it are ${others.join(', ')}.`;
   };
-  strictKeys(report, map, [...COMMON, ...KEYS[opcode]], named(step), elsewhere);
+  strictKeys(report, map, stepKeys(opcode), named(step), elsewhere);
   const routes = readRoutes(reading, step);
   const absent = { timeoutMs: null, inputs: [], allowedNext: [], harness: null, gate: null, verdict: null };
   const read: StepSyntax = {
@@ -91,7 +76,7 @@ function readParticulars(reading: Reading, step: Outline, witness: Witness | nul
 
 /** Only `completed` of a step can require a witness. */
 function witnessOf(report: Report, step: Outline, routes: readonly Route[]): Witness | null {
-  const own = KEYS[step.opcode].includes('witness') ? readWitness(report, step.map, named(step)) : null;
+  const own = keysOf(step.opcode).includes('witness') ? readWitness(report, step.map, named(step)) : null;
   const onRoutes = routes.filter(({ witness }) => witness !== null);
   const entry = step.map.entries.get('witness');
   if (own !== null && entry !== undefined && onRoutes.length > 0) {
@@ -183,7 +168,7 @@ function commandEvaluator(report: Report, { map }: Outline, limits: LimitsSyntax
   const hint = 'For example evaluator: { command: scripts/judge.sh }.';
   const evaluator = mapAt(report, map, 'evaluator', hint);
   if (evaluator === null) return null;
-  strictKeys(report, evaluator, ['command'], '"evaluator"');
+  strictKeys(report, evaluator, namesOf(EVALUATOR.keys), '"evaluator"');
   const command = neededText(report, evaluator, 'command', { place: evaluator.place, what: '"evaluator"', hint });
   return command === null ? null : { kind: 'command', command: command.text, idleMs: limits.idleMs || null };
 }
@@ -243,13 +228,13 @@ function readRollback(report: Report, step: Outline): Particulars {
     report.error('reserved-target', written.place, message, 'Use pre_run or pre_step.');
     return { spec: null };
   }
-  const target = written === null ? null : oneOf(report, 'target', written, ['pre_run', 'pre_step'] as const);
+  const target = written === null ? null : oneOf(report, 'target', written, ROLLBACK_TARGETS);
   return { spec: target === null ? null : { kind: 'rollback', target } };
 }
 
 function readStop(report: Report, { map }: Outline): Particulars {
   const reason = textAt(report, map, 'reason')?.text.trim() ?? null;
-  const verdict = wordAt(report, map, 'verdict', ['success', 'failure'] as const);
+  const verdict = wordAt(report, map, 'verdict', VERDICTS);
   return { verdict, spec: { kind: 'stop', verdict: verdict ?? 'success', reason } };
 }
 

@@ -13,8 +13,9 @@ import {
   toItems,
   type Use,
 } from '../symbols.ts';
+import { namesOf } from '../keys.ts';
 import { isScalar, readPartialYaml, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
-import { KEYS } from './document.ts';
+import { CONDUCTOR } from './keys.ts';
 import { routeNames } from './routes.ts';
 import { stepKeys } from './step.ts';
 import { type Opcode, OPCODES, STOP } from './syntax.ts';
@@ -118,7 +119,7 @@ function suggestAt(
   )
     return suggestions(text, offset, toItems('key', outcomes, 'route'));
   if (!/^\s*(?:-\s+)?[\w-]*$/.test(line)) return null;
-  if (/^\w*$/.test(line)) return suggestions(text, offset, toItems('key', KEYS));
+  if (/^\w*$/.test(line)) return suggestions(text, offset, toItems('key', namesOf(CONDUCTOR.root.keys)));
   const known = stepKeys(step?.opcode ?? null).filter((each) => step?.map.entries.has(each) !== true);
   return suggestions(text, offset, toItems('key', known));
 }
