@@ -6,7 +6,7 @@
 //          the engine would answer it.
 // moves/3  An agent reports every combination of outputs, or dies; a headless one without outputs answers with a result. A turn
 //          gives every answer that its state allows, or an invalid one, or none. If nothing else runs, it may also reach a
-//          usage limit of which nobody knows the end: then the run pauses.
+//          usage limit whose end is unknown: then the run pauses.
 // moves/4  A gate is approved or rejected. What has a timeout may time out, with everything that stops it.
 // moves/5  A retry, a round that waits and an agent that is started again have one move each, or two if they can fail.
 
