@@ -175,7 +175,7 @@ Go on: <goto>LOOP.md</goto> <call>A.md</call> <reset>LOOP.md</reset>`,
     });
     ray.answers({ to: 'Begin', says: '<goto>NOTES.md</goto>', times: 1 }, { to: '', says: END });
     expect((await ray.rig.meow('validate', 'flow')).stdout).toMatch(
-      /NOTES.*error invalid-yaml[^]*OLD.*warning cannot-fork/,
+      /NOTES.*warning invalid-yaml[^]*OLD.*warning cannot-fork/,
     );
     const { code, stderr } = await ray.run('flow');
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('warning invalid-yaml') });
