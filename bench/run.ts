@@ -21,6 +21,7 @@ import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
 import { type Figure, type Measurement, ROOT, withFolder } from './measure.ts';
 import { memory } from './memory.ts';
+import { prove } from './prove.ts';
 import { isReached, machine, resultsDocument, textTable } from './report.ts';
 import { raymond } from './raymond.ts';
 import { resume } from './resume.ts';
@@ -47,6 +48,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   git,
   validate,
   testing,
+  prove,
   editor,
 ];
 

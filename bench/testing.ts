@@ -106,6 +106,7 @@ function memoryOf(bench: Bench, project: string): Figure {
     against: `${few.toFixed(0)} MB`,
     values: [many / few],
     unit: '×',
+    target: atMost(1.2),
     samples: { 'few (MB)': [few], 'many (MB)': [many] },
   });
 }

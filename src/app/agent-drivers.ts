@@ -42,9 +42,9 @@ export interface AgentDriversRequest {
 }
 
 export interface AgentDrivers {
-  /** Of agents that live longer than one prompt. */
+  /** Driver of agents that live longer than one prompt. */
   readonly agents: AgentsDriver;
-  /** Of headless turns whose agents have this environment. */
+  /** Driver of headless turns whose agents have this environment. */
   readonly turns: (environment: Readonly<Record<string, string>>) => Driver;
 }
 

@@ -62,6 +62,7 @@ export class Archives {
   }
 
   #usedBy(blocks: Program['blocks']): readonly Archive[] {
+    if (this.#opened.size === 0) return [];
     const commands = JSON.stringify(blocks);
     return [...this.#opened.values()].filter(({ stored }) => commands.includes(`/${stored}/`));
   }

@@ -59,7 +59,7 @@ export async function checkMachine(project: Project, patienceMs: number): Promis
     checkFolder(project),
     await checkTool('tmux', 'tmux -V', `agents in terminals need tmux ${TMUX_MIN} or newer`, TMUX_MIN, patienceMs),
     await checkTool('git', 'git --version', 'worktrees and meow adapter install need it', '0', patienceMs),
-    checkProgram('flock', 'locks are held without it, by files that name their holder', 'install util-linux'),
+    checkProgram('flock', 'without it, a lock is a file that names its holder', 'install util-linux'),
     checkProgram('perl', 'many commands at once start slower without it', 'install perl'),
     checkWatches(project),
     ...(await checkOrphans(storeOf(project))),
@@ -193,7 +193,7 @@ async function checkVersion(name: string, program: RequiredProgram, attempt: Att
     return warning(name, `does not answer: ${versionCommand}`, 'start it by hand, and see what it waits for');
   const version = trial.kind === 'ended' ? (/\d+\.\d+(?:\.\d+)?/.exec(trial.output)?.[0] ?? null) : null;
   if (version === null)
-    return warning(name, `does not tell its version: ${versionCommand}`, 'start it by hand, and see what it says');
+    return warning(name, `does not print its version: ${versionCommand}`, 'start it by hand, and see what it says');
   if (tried.length === 0 || tried.includes(version)) return ok(name, version);
   const known = `tried with ${tried.join(', ')}`;
   const oldest = tried.toSorted(compareVersions)[0] ?? version;

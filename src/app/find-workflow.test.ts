@@ -105,7 +105,7 @@ describe('a template is looked for', () => {
     write('a.meow.toml', leadsTo('./tools'));
     write('.meow/templates/tools.meow.toml', says('no'));
     expect(compile(read('a.meow.toml')).diagnostics).toMatchObject([
-      { code: 'unknown-template', hint: 'There is no file ./tools.meow.toml, seen from this one.' },
+      { code: 'unknown-template', hint: 'There is no file ./tools.meow.toml, relative to this one.' },
     ]);
   });
 

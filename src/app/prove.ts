@@ -129,7 +129,7 @@ function lacksOnlyVariables(diagnostics: readonly Diagnostic[]): boolean {
   return hasErrors(diagnostics) && errors.every(({ code }) => code === MISSING_VARIABLE);
 }
 
-/** Of the diagnostic about a variable that the run must be given. */
+/** Code of the diagnostic about a variable that the run must be given. */
 const MISSING_VARIABLE = 'missing-variable';
 
 function boundText({ bound }: Explored, visits: number, states: number): string | null {

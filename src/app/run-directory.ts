@@ -86,7 +86,7 @@ export class RunDirectory {
     const { runDir: path, runs, runId } = this.#options;
     try {
       mkdirSync(dirname(path), { recursive: true });
-      // Of a run that has begun, it is ours: a link in its place is not.
+      // The folder of a run that has begun is ours. A link in its place is not.
       if (before.length > 0) makeFolderBelow(path, path);
       if (!this.#isOurs()) this.#make(before[0]?.at ?? Date.now(), before.length > 0);
       hideFromGit(path, '*\n');

@@ -44,7 +44,7 @@ export interface SessionOptions {
   readonly config: Config;
   readonly adapters: Adapters;
   readonly reporter: Reporter;
-  /** Of the caller; steps and agents inherit it. */
+  /** The caller's environment, which steps and agents inherit. */
   readonly environment: Readonly<Record<string, string>>;
   /** False: a run that waits for a person is paused. */
   readonly waits?: boolean;

@@ -173,7 +173,7 @@ export function kindOf(path: string): 'file' | 'folder' | null {
   }
 }
 
-/** Where `bin/` and `lib/` are, seen from the bundle in `dist/` or from this source. */
+/** Location of `bin/` and `lib/`, relative to the bundle in `dist/` or to this source. */
 export function packageFolder(): string {
   const parent = dirname(import.meta.dirname);
   return kindOf(join(parent, 'bin')) === null ? dirname(parent) : parent;

@@ -14,7 +14,7 @@ import { filledText } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
 import type { ReadRun } from './runs.ts';
 
-/** Of the files of an attempt's output. A long-lived agent prints for all its steps since it was started. */
+/** Prefix of the output files of an attempt. A long-lived agent prints for all its steps since it was started. */
 export async function outputPrefix(files: RunFiles, state: RunState, step: string, attempt: number): Promise<string> {
   const [flat, folder] = stepPrefixes(step, attempt);
   for (const prefix of [flat, folder]) if (await hasOutput(files, prefix)) return prefix;

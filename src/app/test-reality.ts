@@ -4,7 +4,6 @@
 import { resolve } from 'node:path';
 
 import { ok } from '../base/errors.ts';
-import { once } from '../base/once.ts';
 import { limitedCommands } from '../drivers/command/limited-commands.ts';
 import { type DriverContext, inRun, withoutRunVariables } from '../drivers/environment.ts';
 import { resolveText } from '../drivers/outputs.ts';
@@ -24,6 +23,7 @@ import type { WorkflowTest } from '../testing/test-file.ts';
 import type { RealParts, ShellCaller } from '../testing/world.ts';
 import { conductorDirectory, conductorEnvironment, conductorRun } from './conductor-run.ts';
 import { ownEnvironment } from './project.ts';
+import { once } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
 

@@ -50,7 +50,7 @@ export function knownRun(run: string, project: string, state: RunState | null): 
   };
 }
 
-/** As git knows it: only a link in the place of `.meow` itself is followed. */
+/** The path by which git knows the worktree: it follows a link only if `.meow` itself is one. */
 function realWorktreePath(project: string, run: string): string {
   const path = worktreePath(project, run);
   const worktrees = resolve(path, '..');

@@ -5,7 +5,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { UsageError } from '../base/errors.ts';
 import { own } from '../base/json.ts';
 import { didYouMean } from '../base/names.ts';
-import type { CompletedCommand } from './completion.ts';
+import type { CompletedCommand } from './commands/completion.ts';
 import { AGENT_HELP, type AgentCommandHelp, NOTES, PROGRAM_NOTES } from './help.ts';
 import { EXIT, exitOnUncaughtError, flushed, hasLostOutput, print, printLine, report } from './output.ts';
 import { lineWidth } from './terminal.ts';

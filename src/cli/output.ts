@@ -181,7 +181,7 @@ export function workingOn(runId: string | null): void {
 
 let heldRun: string | null = null;
 
-/** The system has no room for what meow must do. */
+/** The disk is full, or the system lacks another resource. */
 function reportShortage({ code, message }: ErrnoError): number {
   const why = `${describeErrno(code)} (${message})`;
   warn(heldRun === null ? `meow: ${why}` : `meow: run ${heldRun} is held: ${why}`);

@@ -193,7 +193,7 @@ async function takeFile(
   left: Left,
 ): Promise<Result<Taken | null, Problem>> {
   try {
-    // Of the files of the user, links are followed.
+    // Links are followed for files of the user, not for ours.
     const stat = isOurs ? lstatSync(path) : statSync(path);
     if (!stat.isFile()) return missing(`${path} is not a regular file`);
     if (stat.size > LOADED_BYTES_MAX) {

@@ -91,7 +91,7 @@ function taskFolderProblem(effect: Effect, { files }: TransitionContext): string
   const uses = spec?.kind === 'command' || (spec?.kind === 'turn' && JSON.stringify(spec.prompt).includes(folder));
   if (!uses) return null;
   const made = unlessRefused(() => ok(makeFolder(folder)));
-  return made.ok ? null : `its task folder cannot be made: ${made.error}`;
+  return made.ok ? null : `cannot create its task folder: ${made.error}`;
 }
 
 /**
@@ -122,7 +122,7 @@ function steeredSpec({ spec }: Effect): TurnSpec<FilledText> | CommandSpec<Fille
   return (spec.kind === 'turn' || spec.kind === 'command') && spec.steering !== null ? spec : null;
 }
 
-/** Of a simulated agent that has no script; null if its answer names no transitions. */
+/** Answer of a simulated agent that has no script. Null if its answers name no transitions. */
 export function unscriptedAnswer(
   effect: Effect,
   question: { readonly prompt: string; readonly visit: number },

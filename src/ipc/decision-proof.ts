@@ -121,7 +121,7 @@ function makeKey(path: string): Uint8Array {
     closeSync(opened);
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    throw unusable(`${path} cannot be made: ${describeErrno(error.code)} (${error.code})`);
+    throw unusable(`cannot create ${path}: ${describeErrno(error.code)} (${error.code})`);
   }
   const made = readKey(path);
   if (made.ok && made.value.key !== null) return made.value.key;

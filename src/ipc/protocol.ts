@@ -197,7 +197,7 @@ class Fields {
     return isLong ? this.#wrong(key, `is longer than ${NAME_LENGTH_MAX} characters`) : this.id(key);
   }
 
-  /** Of a step or an agent. Not limited in length, because ids grow with recursion, and an unknown id is never stored. */
+  /** Id of a step or an agent. Not limited in length, because ids grow with recursion, and an unknown id is never stored. */
   id(key: string): string | null {
     const text = this.text(key);
     if (text === null || text === '') return null;

@@ -45,7 +45,7 @@ export type Permissions = (typeof PERMISSIONS)[number];
 /** Arguments for every command of a channel. Null: its agents cannot ask anybody. */
 export type PermissionArgs = Readonly<Record<Permissions, string | null>>;
 
-/** Of commands that are made for agents that ask nobody. */
+/** For commands of agents that never ask for a permission. */
 export const NEVER_ASKS: PermissionArgs = { ask: null, edits: null, all: '' };
 
 /** Placeholder names. Values are quoted for their position in a command, or for the format of a file. */

@@ -415,7 +415,7 @@ describe('the reminder', () => {
     expect(reminder(steering, MACHINE, 'Done.')).toEqual([
       'Your last answer could not be followed: the answer has no transition tag.',
       '',
-      'End your answer with exactly one of these tags, written as they stand here:',
+      'End your answer with exactly one of these tags, exactly as they are written here:',
       '',
       '<goto>REVIEW.md</goto>',
       '<goto>START.md</goto>',
@@ -432,7 +432,7 @@ describe('the reminder', () => {
     expect(reminder(steering, MACHINE, '<goto>X</goto>')).toEqual([
       'Your last answer could not be followed: <goto>: there is no state "X".',
       '',
-      'End your answer with exactly one of these tags, written as they stand here:',
+      'End your answer with exactly one of these tags, exactly as they are written here:',
       '',
       '<fork next="STATE">WORKER.md</fork>',
       '<call-workflow return="START.md">WORKFLOW</call-workflow>',
@@ -448,7 +448,7 @@ describe('the reminder', () => {
     expect(reminder(policy(allow('result')), MACHINE, 'Done.')).toEqual([
       'Your last answer could not be followed: the answer has no transition tag.',
       '',
-      'End your answer with this tag, written as it stands here:',
+      'End your answer with this tag, exactly as it is written here:',
       '',
       '<result>…</result>',
       '',

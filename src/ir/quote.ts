@@ -111,9 +111,7 @@ function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace
   const whole = lines.map((line, at) => (at === 0 ? (lead ?? '') : '') + line + (at === lines.length - 1 ? tail : ''));
   for (const line of lead === null ? whole.slice(1) : whole) {
     if (line === delimiter) {
-      return err(
-        `the value makes the line ${JSON.stringify(delimiter)}, which would end the here-document it stands in`,
-      );
+      return err(`the value makes the line ${JSON.stringify(delimiter)}, which would end the here-document`);
     }
     if (endsEarly(line, delimiter)) {
       return err(

@@ -21,8 +21,8 @@ export function refuseAnswer({ allowed }: TransitionPolicy, machine: Machine, me
     `Your last answer could not be followed: ${message}.`,
     '',
     forms.length === 1
-      ? 'End your answer with this tag, written as it stands here:'
-      : 'End your answer with exactly one of these tags, written as they stand here:',
+      ? 'End your answer with this tag, exactly as it is written here:'
+      : 'End your answer with exactly one of these tags, exactly as they are written here:',
     '',
     ...forms,
     ...legendOf(forms, machine),

@@ -241,8 +241,8 @@ describe('a long text', () => {
   const filled = (unit: string, size: number): string => unit.repeat(Math.ceil(size / unit.length));
 
   // Whatever takes more than time in proportion to the text would not end within a test's time.
-  test('of five million times < is read', () => {
-    expect(readTags(`${filled('<', 5_000_000)}<goto>A</goto>`).tags.length).toBe(1);
+  test('of a million times < is read', () => {
+    expect(readTags(`${filled('<', 1_000_000)}<goto>A</goto>`).tags.length).toBe(1);
   });
 
   test.each([
@@ -277,7 +277,7 @@ describe('a long text', () => {
     ' <goto>',
     '\\',
   ])('made of %j is read', (unit) => {
-    const text = `${filled(unit, 1_000_000)}<goto>A</goto>`;
+    const text = `${filled(unit, 200_000)}<goto>A</goto>`;
     expect(readTags(text).tags.length).toBeGreaterThanOrEqual(0);
   });
 

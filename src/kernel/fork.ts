@@ -32,9 +32,9 @@ export interface KeptResult {
   readonly grown: readonly string[];
   readonly session: string | null;
   readonly notes?: string;
-  /** Of a foreach. */
+  /** Items of a foreach. */
   readonly items?: readonly Json[];
-  /** Of a step that a later one of its block judges, or of a visit that the workflow has gone on from. */
+  /** Failure of a step that a later step of its block judges, or of a visit that the workflow has left since. */
   readonly failure?: Failure;
   /** The agent that it started. */
   readonly agent?: AgentInfo;

@@ -98,8 +98,8 @@ class CommandReader {
       return;
     }
     this.#endCommand();
-    if (this.#interrupted.length > 0) s.giveUp('it stands within or after a ( that is never closed');
-    if (this.#close !== null) s.giveUp('it stands within or after a $( that is never closed');
+    if (this.#interrupted.length > 0) s.giveUp('it is within or after a ( that is never closed');
+    if (this.#close !== null) s.giveUp('it is within or after a $( that is never closed');
   }
 
   #readNext(character: string): void {
@@ -180,7 +180,7 @@ class CommandReader {
       this.#addPart('#', [], true);
       s.at += 1;
     } else if (this.#command.condition !== null || this.#open.includes('pattern')) {
-      s.giveUp('it stands after a # within [[ … ]] or a pattern');
+      s.giveUp('it is after a # within [[ … ]] or a pattern');
     } else readComment(s);
   }
 
@@ -196,7 +196,7 @@ class CommandReader {
       condition.push({ text: character, holes: [] });
       s.at += 1;
     } else if (condition !== null || this.#open.at(-1) === 'array') {
-      s.giveUp(`it stands within or after [[ … ]] or an array with a ${character} in it`);
+      s.giveUp(`it is within or after [[ … ]] or an array with a ${character} in it`);
     } else {
       this.#endCommand();
       if (character === ';' && (s.text[s.at + 1] === ';' || s.text[s.at + 1] === '&')) this.#endCaseBody();
@@ -208,7 +208,7 @@ class CommandReader {
   #endCaseBody(): void {
     const s = this.#scan;
     if (this.#open.at(-1) === 'case-body') this.#open[this.#open.length - 1] = 'case-pattern';
-    else s.giveUp('it stands after a ;; that belongs to no `case`');
+    else s.giveUp('it is after a ;; that belongs to no `case`');
     s.at += s.text.startsWith(';;&', s.at) ? 3 : 2;
   }
 
@@ -245,9 +245,9 @@ class CommandReader {
     const isPattern = this.#open.at(-1) === 'case-pattern';
     const array = command.word === null || isPattern ? null : arrayBefore(command.word);
     if (command.word?.text === '!' && command.first)
-      s.giveUp('it stands after !(, which shells read differently; put a space between');
+      s.giveUp('it is after !(, which shells read differently; put a space between');
     if (this.#isTimedWithin() || (command.first && command.word?.text === 'time'))
-      s.giveUp('it stands after a `time (` that shells read differently');
+      s.giveUp('it is after a `time (` that shells read differently');
     if (s.lost !== null) return;
     if (command.condition !== null) {
       this.#endWord();
@@ -295,7 +295,7 @@ class CommandReader {
       this.#command = this.#interrupted.pop() ?? this.#command;
       this.#addPart(DYNAMIC, [], false);
     } else if (top === undefined && this.#close === ')') this.#isClosed = true;
-    else this.#scan.giveUp('it stands after a ) that closes nothing');
+    else this.#scan.giveUp('it is after a ) that closes nothing');
   }
 
   /** Reads a nested construct, after which this command continues. */
@@ -307,7 +307,7 @@ class CommandReader {
 
   #endCommand(): void {
     this.#endWord();
-    if (this.#command.condition !== null) this.#scan.giveUp('it stands within or after a [[ that is never closed');
+    if (this.#command.condition !== null) this.#scan.giveUp('it is within or after a [[ that is never closed');
     this.#scan.apply(judgeCommand(this.#command.words));
     this.#command = new Command(true);
   }
@@ -330,8 +330,7 @@ class CommandReader {
   #endConditionWord(condition: Word[], word: Word, text: string | null): void {
     const s = this.#scan;
     if (text !== ']]') condition.push(word);
-    else if (this.#open.at(-1) === 'group')
-      s.giveUp('it stands within or after brackets in [[ … ]] that are never closed');
+    else if (this.#open.at(-1) === 'group') s.giveUp('it is within or after brackets in [[ … ]] that are never closed');
     else {
       s.apply(judgeCondition(condition));
       this.#command = new Command(true);
@@ -364,7 +363,7 @@ class CommandReader {
         open[open.length - 1] = 'case-in';
         return true;
       case 'case-in':
-        if (text !== 'in') this.#scan.giveUp('it stands after a `case` that this version cannot follow');
+        if (text !== 'in') this.#scan.giveUp('it is after a `case` that this version cannot follow');
         open[open.length - 1] = 'case-pattern';
         this.#command.first = true;
         return true;
@@ -381,7 +380,7 @@ class CommandReader {
   #endReservedWord(text: string, isTimed: boolean): boolean {
     const command = this.#command;
     if (RESERVED.includes(text) && text !== 'time' && (command.prefixed || isTimed)) {
-      this.#scan.giveUp(`it stands after a \`${text}\` that shells do not take for one of their own words there`);
+      this.#scan.giveUp(`it is after a \`${text}\` that shells do not take for one of their own words there`);
     } else if (text === 'esac' && this.#open.at(-1) === 'case-body') this.#open.pop();
     else if (text === 'case') {
       this.#open.push('case-subject');
@@ -391,7 +390,7 @@ class CommandReader {
     } else if (text === 'function') {
       command.behind = 'function';
       command.first = false;
-    } else if (text === 'coproc') this.#scan.giveUp('it stands within or after a `coproc`');
+    } else if (text === 'coproc') this.#scan.giveUp('it is within or after a `coproc`');
     else if (text === '[[') command.condition = [];
     else return false;
     return true;
@@ -442,7 +441,7 @@ function readRedirection(s: Scan): Heredoc | 'file' | 'duplicate' | 'process' | 
   if (text !== '<<' && text !== '<<-') return 'file';
   const read = readDelimiter(s.text, s.at);
   if (read === null) {
-    s.giveUp('it stands after a here-document whose delimiter cannot be told');
+    s.giveUp('it is after a here-document whose delimiter cannot be told');
     return null;
   }
   s.at = read.end;

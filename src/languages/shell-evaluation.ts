@@ -90,7 +90,7 @@ export function judgeAssignment(word: Word): readonly Finding[] | null {
   const [matched, name = '', subscript] = ASSIGNMENT.exec(word.text) ?? [];
   // bash reads past spaces to the `]` of the subscript.
   if (/^[A-Za-z_]\w*\[/.test(word.text) && (isOpen(word.text) || matched === undefined))
-    return [{ kind: 'lost', reason: 'it stands within or after a subscript with spaces', hint: NO_CURE }];
+    return [{ kind: 'lost', reason: 'it is within or after a subscript with spaces', hint: NO_CURE }];
   if (matched === undefined) return null;
   const [target, value] = split(word, matched.length);
   return [
@@ -103,15 +103,14 @@ export function judgeAssignment(word: Word): readonly Finding[] | null {
 /** A word of `name=(…)`. */
 export function judgeElement(word: Word): readonly Finding[] {
   if (!word.text.startsWith('[')) return [];
-  if (isOpen(word.text))
-    return [{ kind: 'lost', reason: 'it stands in or after a subscript with spaces', hint: NO_CURE }];
+  if (isOpen(word.text)) return [{ kind: 'lost', reason: 'it is in or after a subscript with spaces', hint: NO_CURE }];
   const [target] = split(word, /^\[[^]*\]\+?=/.exec(word.text)?.[0].length ?? word.text.length);
   return refuseAll([target], SUBSCRIPT);
 }
 
 /** The word after `>&` and `<&`. */
 export function judgeDuplicate(word: Word): readonly Finding[] {
-  const reason = 'bash expands what stands behind >& a second time';
+  const reason = 'bash expands what follows >& a second time';
   return refuseAll([word], reason, 'Write > {{…}} 2>&1 instead.');
 }
 

@@ -22,7 +22,7 @@ export function readSingle(s: Scan): string {
       if (character === "'") return s.text.slice(from, s.at - 1);
     }
   }
-  s.giveUp("it stands within or after a ' that is never closed");
+  s.giveUp("it is within or after a ' that is never closed");
   return '';
 }
 
@@ -43,7 +43,7 @@ export function readDouble(s: Scan): string {
         text += readCharacter(s, 'double');
     }
   }
-  s.giveUp('it stands within or after a " that is never closed');
+  s.giveUp('it is within or after a " that is never closed');
   return text;
 }
 
@@ -77,8 +77,7 @@ function readDollar(s: Scan, around: Around): void {
     s.giveUpAtJoint();
     s.nested(() => s.readCommands(s, ')'), 'own');
   } else if (next === '{') s.nested(() => readBraces(s, around));
-  else if (next === '[')
-    s.giveUp('it stands within or after $[…], which shells read differently', 'Write $((…)) instead.');
+  else if (next === '[') s.giveUp('it is within or after $[…], which shells read differently', 'Write $((…)) instead.');
   else if (next === "'" && around === 'bare') readAnsiQuotes(s);
   else if (next === HOLE) {
     s.at += 1;
@@ -99,7 +98,7 @@ function readAnsiQuotes(s: Scan): void {
     const character = s.next;
     if (character === HOLE) s.refuse(why);
     else if (character === '\\' && s.text[s.at + 1] === "'")
-      return s.giveUp("it stands after a $'…' that shells read differently");
+      return s.giveUp("it is after a $'…' that shells read differently");
     else {
       s.at += 1;
       if (character === "'") return;
@@ -125,22 +124,22 @@ function readBraces(s: Scan, around: Around): void {
         break;
       case "'":
         if (around === 'bare') readSingle(s);
-        else s.giveUp("it stands within or after a ' within ${…}, which shells read differently");
+        else s.giveUp("it is within or after a ' within ${…}, which shells read differently");
         break;
       case '"':
         if (around === 'bare') readDouble(s);
         else if (around === 'double') readInnerDouble(s, /^[#%]/.test(operator));
-        else s.giveUp('it stands within or after quotes within ${…}, which shells read differently there');
+        else s.giveUp('it is within or after quotes within ${…}, which shells read differently there');
         break;
       default:
         readCharacter(s, around);
     }
   }
-  s.giveUp('it stands within or after a ${ that is never closed');
+  s.giveUp('it is within or after a ${ that is never closed');
 }
 
 const UNCLEAR: Refusal = {
-  reason: 'it stands within ${…} where its value could not be told from the text around it',
+  reason: 'it is within ${…} where its value could not be told from the text around it',
   hint: null,
 };
 
@@ -161,9 +160,9 @@ function readInnerDouble(s: Scan, isPattern: boolean): void {
   const first = s.found.length;
   readDouble(s);
   if (!isPattern && s.text.slice(start, s.at).includes('}'))
-    return s.giveUp('it stands within or after quotes within "${…}"');
+    return s.giveUp('it is within or after quotes within "${…}"');
   for (let hole = first; hole < s.found.length; hole++) {
-    s.found[hole] = { kind: 'refused', reason: 'it stands within quotes within "${…}"', hint: null };
+    s.found[hole] = { kind: 'refused', reason: 'it is within quotes within "${…}"', hint: null };
   }
 }
 
@@ -174,7 +173,7 @@ export function readArithmetic(s: Scan): void {
   while (s.at < s.text.length) {
     const character = s.next;
     const odd = character === "'" || (quoted && (character === '(' || character === ')'));
-    if (odd) return s.giveUp('it stands within or after quotes in $((…))');
+    if (odd) return s.giveUp('it is within or after quotes in $((…))');
     switch (character) {
       case '"':
         quoted = !quoted;
@@ -193,13 +192,13 @@ export function readArithmetic(s: Scan): void {
         else if (s.next === ')') {
           s.at += 1;
           return;
-        } else return s.giveUp('it stands after a (( that could be two brackets; put a space between them');
+        } else return s.giveUp('it is after a (( that could be two brackets; put a space between them');
         break;
       default:
         readCharacter(s, 'arithmetic');
     }
   }
-  s.giveUp('it stands within or after a (( that is never closed');
+  s.giveUp('it is within or after a (( that is never closed');
 }
 
 /** At a backtick. Up to the next unescaped one, the shell removes one level of backslashes, and reads a script. */
@@ -214,14 +213,13 @@ function readBackticks(s: Scan, around: Around): void {
     }
     const next = s.text[at + 1] ?? '';
     // The value is escaped for the backticks, and this backslash would consume its first escape.
-    if (next === HOLE) return s.giveUp('it stands behind a backslash within backticks');
+    if (next === HOLE) return s.giveUp('it is after a backslash within backticks');
     const removed = '$`\\'.includes(next) || (next === '"' && around === 'double');
-    if (next === '"' && around === 'heredoc')
-      return s.giveUp('it stands after a \\" within backticks of a here-document');
+    if (next === '"' && around === 'heredoc') return s.giveUp('it is after a \\" within backticks of a here-document');
     script += removed && next !== '' ? next : `\\${next}`;
     at += 2;
   }
-  if (at >= s.text.length) return s.giveUp('it stands within or after a ` that is never closed');
+  if (at >= s.text.length) return s.giveUp('it is within or after a ` that is never closed');
   s.at = at + 1;
   if (!s.isTooDeep()) s.within(script, [{ kind: 'backtick' }, ...s.around], () => s.readCommands(s, null));
 }
@@ -242,7 +240,7 @@ export function readHeredoc(s: Scan, heredoc: Heredoc): void {
   const end = findHeredocEnd(s.text, s.at, heredoc);
   if (end === null)
     return s.giveUp(
-      `it stands in or after a here-document without its last line, ${heredoc.delimiter}, or with one that begins like it`,
+      `it is in or after a here-document without its last line, ${heredoc.delimiter}, or with one that begins like it`,
     );
   readHeredocBody(s, heredoc, s.text.slice(s.at, end.body));
   if (s.lost === null) s.at = end.next;

@@ -158,7 +158,7 @@ export class Scan {
   /** Whether the nesting ends here. */
   isTooDeep(): boolean {
     const isTooDeep = this.#depth >= DEPTH_MAX;
-    if (isTooDeep) this.giveUp('it stands too deep in the script');
+    if (isTooDeep) this.giveUp('it is nested too deeply in the script');
     return isTooDeep;
   }
 

@@ -9,13 +9,13 @@ export interface Definition {
   readonly kind: SymbolKind;
   readonly name: string;
   readonly file: string;
-  /** Its name. Of a symbol that is a whole file: the start of the file. */
+  /** Position of its name; the start of the file for a symbol that is a whole file. */
   readonly place: Place;
   /** Everything that belongs to it. */
   readonly extent: Place;
   /** What a person wants to know about it, as Markdown. */
   readonly about: string;
-  /** The definition that contains it; null at the top. */
+  /** The definition that contains it; null at the top level. */
   readonly parent: Definition | null;
   /** Renaming it renames its file. */
   readonly isFile: boolean;

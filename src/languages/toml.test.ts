@@ -9,6 +9,7 @@ import { type Diagnostic, makeSource } from '../base/source.ts';
 import { createReport } from './report.ts';
 import { placeWithin, type TomlTable, tomlToJson } from './toml-tree.ts';
 import { readToml } from './toml.ts';
+import { attempts } from '../../test/rig/sample.ts';
 
 function read(text: string): { readonly tree: TomlTable | null; readonly diagnostics: readonly Diagnostic[] } {
   const report = createReport(makeSource('a.toml', text));
@@ -198,7 +199,7 @@ describe('as others read it', () => {
       '\r\n',
     ];
     const soup = fc.array(fc.constantFrom(...pieces), { maxLength: 14 }).map((parts) => parts.join(''));
-    fc.assert(fc.property(soup, agree), { numRuns: 3_000 });
+    fc.assert(fc.property(soup, agree), { numRuns: attempts(3_000) });
   });
 
   test('in broken workflows', () => {
@@ -213,6 +214,6 @@ describe('as others read it', () => {
         ([text, at, cut, put]) =>
           text.slice(0, at % (text.length + 1)) + put + text.slice((at % (text.length + 1)) + cut),
       );
-    fc.assert(fc.property(mutated, agree), { numRuns: 1_500 });
+    fc.assert(fc.property(mutated, agree), { numRuns: attempts(1_500) });
   });
 });

@@ -215,7 +215,7 @@ class Parser {
     }
     const name = this.#match(/[A-Za-z0-9_-]+/y);
     if (name !== '') return { name, place: this.#since(start) };
-    const hint = 'A key is made of letters, digits, - and _, or stands in quotes.';
+    const hint = 'A key is made of letters, digits, - and _, or is in quotes.';
     return this.#broken(`expected a key, found ${this.#found()}`, hint);
   }
 
@@ -323,7 +323,7 @@ class Parser {
     const control = /[^\t -~\u0080-\uffff]/.exec(comment.endsWith('\r') ? comment.slice(0, -1) : comment);
     if (control === null) return;
     const at = start + control.index;
-    this.#broken('a control character stands in this comment', 'Delete it.', { from: at, to: at + 1 });
+    this.#broken('this comment contains a control character', 'Delete it.', { from: at, to: at + 1 });
   }
 
   /** What may follow a statement on its line: blanks and a comment. */

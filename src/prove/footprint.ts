@@ -64,7 +64,7 @@ export class Footprints {
     return found;
   }
 
-  /** Of a block that will be entered, such as the one after a call. */
+  /** Footprint of a block that will be entered, such as the one after a call. */
   ofTarget(target: Target): Footprint {
     const key = JSON.stringify(target.block);
     const known = this.#ofBlock.get(key);

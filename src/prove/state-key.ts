@@ -172,7 +172,7 @@ export class StateKeys {
     }
   }
 
-  /** Of several visits only the last can be read. */
+  /** Whether this is the last of several visits: only that one can be read. */
   #isLatest(state: RunState, step: StepState): boolean {
     const latest = state.lanes.get(step.frame.lane)?.latest.get(step.definition.id);
     return latest === undefined || latest === step || step.id.startsWith(step.frame.prefix + step.definition.id);

@@ -17,7 +17,7 @@ import { outputPath, pathsIn, targetsOf } from './footprint.ts';
 /** What a workflow does with a value. */
 interface Use {
   readonly parts: Map<string, Use>;
-  /** Of the items, if something iterates over it. */
+  /** Use of the items, if something iterates over the value. */
   item: Use | null;
   isBoolean: boolean;
   isRead: boolean;

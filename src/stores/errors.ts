@@ -45,7 +45,7 @@ export function neverBeganError(runId: string): UsageError {
 export function lostJournalError(runId: string, path: string): UsageError {
   return new UsageError(
     `the journal of run ${runId} is empty or missing, although the run had begun; nothing was changed or started`,
-    `restore it: ${path} · what is left: the state file and the folders of its steps`,
+    `restore it: ${path} · the state file and the folders of its steps are left`,
   );
 }
 

@@ -239,7 +239,7 @@ function commonPrefixLength(one: string, other: string): number {
   return length;
 }
 
-/** Of its JSON: parsing and writing it again keeps the order of keys. */
+/** Hash of the Program's JSON. Parsing and writing it again keeps the order of keys. */
 export function hashProgram(program: Program): string {
   return createHash('sha256').update(JSON.stringify(program)).digest('hex');
 }

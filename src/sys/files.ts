@@ -188,13 +188,13 @@ function clearObstacle(path: string, stats: Stats | undefined = lookAt(path)): v
   });
 }
 
-/** Makes room for a file that another program creates exclusively, unless a file without a second name is there already. */
+/** Removes whatever would keep another program from creating a file here. A regular file with one name stays. */
 export function clearPlaceOf(path: string): void {
   const stats = lookAt(path);
   if (stats !== undefined && (!stats.isFile() || stats.nlink > 1)) clearObstacle(path, stats);
 }
 
-/** Undefined if there is nothing, or a folder on the path is not one. */
+/** Undefined if the path does not exist, or if a part of it is not a folder. */
 export function lookAt(path: string): Stats | undefined {
   // Most are absent, and exceptions are slow; but it throws if a file is in the place of a folder.
   return tolerate(ABSENT, undefined, () => lstatSync(path, { throwIfNoEntry: false }));

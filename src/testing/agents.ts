@@ -121,7 +121,7 @@ export class SimulatedAgents {
 
   #spawn(process: SimulatedProcess, spec: SpawnSpec<FilledText>): void {
     const name = this.#world.text(spec.agent);
-    if (this.#alive.has(name)) return process.finish(failed('spawn-failed', `${name} is there already`));
+    if (this.#alive.has(name)) return process.finish(failed('spawn-failed', `${name} exists already`));
     const cwd = resolve(this.#world.cwd, spec.cwd === null ? '' : this.#world.text(spec.cwd));
     const resumed = spec.resumeSession === null || spec.forks ? null : this.#world.text(spec.resumeSession);
     const session = resumed ?? this.#newSession();

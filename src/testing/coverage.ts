@@ -30,7 +30,7 @@ interface Entry extends Missing {
   covered: boolean;
 }
 
-/** Of one or several workflows. */
+/** Coverage of one or several workflows. */
 export class Coverage {
   readonly #entries = new Map<string, Entry>();
 

@@ -9,7 +9,7 @@ export interface TestFailure {
   readonly got: Json;
   /** A sentence; may have several lines. */
   readonly message: string;
-  /** Of a faulty world: how many faults it needs, and the test that repeats it. */
+  /** For a failure in a faulty world: the number of faults that it needs, and the test that repeats it. */
   readonly faults?: number;
   readonly seed?: number;
   readonly test?: string;

@@ -85,7 +85,7 @@ export interface CommandRule extends Ruled {
 
 export interface GateRule extends Ruled {
   readonly gate: string;
-  /** How many askings of each gate it decides; null: all. */
+  /** How many requests for each gate it decides; null: all. */
   readonly times: number | null;
   readonly afterMs: number;
   readonly decide: 'approve' | 'reject' | 'answer';

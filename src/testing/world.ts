@@ -66,7 +66,7 @@ export interface ShellCaller {
 }
 
 export interface RealParts {
-  /** Of commands that `run` allows, of files and of git. */
+  /** Drivers of commands that `run` allows, of files and of git. */
   readonly drivers: Drivers;
   readonly observers: readonly RealObserver[];
 }
@@ -130,7 +130,7 @@ export class World {
   readonly #noticed = new Set<string>();
   readonly #deathsLeft: PlannedDeath[];
   #engine: { readonly live: Engine; readonly handler: MessageHandler } | null = null;
-  /** Of the living engine. */
+  /** Observers of the living engine. */
   #observers: readonly RealObserver[] = [];
   #onEngine: (() => void)[] = [];
   #life = 0;

@@ -45,7 +45,7 @@ function bundleEdges(edges: readonly GraphEdge[]): readonly Bundle[] {
 
 interface Box {
   readonly node: GraphNode;
-  /** Of the centre. */
+  /** Position of the centre. */
   readonly x: number;
   readonly y: number;
   readonly width: number;

@@ -22,7 +22,7 @@ export interface StepView extends StepStatusView {
   readonly retry: { readonly attempts: number; readonly delay_ms: number; readonly backoff: string } | null;
   readonly on_error: string;
   readonly attempts: readonly AttemptView[];
-  /** Of all attempts; null if none was reported. */
+  /** Cost of all attempts; null if none was reported. */
   readonly cost: CostView | null;
 }
 
@@ -144,7 +144,7 @@ function effectView<T>(effect: EffectSpec<T>, show: (text: T) => string, filled:
     case 'inspect':
       return { ...plain, text: INSPECTIONS[effect.inspection.kind] };
     default:
-      // Of a run of an earlier version.
+      // In a run of an earlier version.
       return plain;
   }
 }

@@ -26,7 +26,7 @@ export function timeSince(state: RunState, from: number, now: number): number {
   return presentTime(absencesOf(state), from, state.end === 'paused' ? (state.endedAt ?? now) : now);
 }
 
-/** Of the latest attempt; null if it neither runs nor has finished. */
+/** Duration of the latest attempt; null if it neither runs nor has finished. */
 export function stepDuration(state: RunState, step: StepState, now: number): number | null {
   const { attempt, status, startedAt } = step;
   // A step that waits for a person in a paused run is still running.
@@ -104,7 +104,7 @@ export class Durations {
     }
   }
 
-  /** Of an attempt that ends now; null if it never started. */
+  /** Duration of an attempt that ends now; null if it never started. */
   step(id: string, at: number): number | null {
     const attempt = this.#attempts.get(id);
     if (attempt === undefined) return null;
@@ -140,7 +140,7 @@ export function reportedCost(cost: Cost): CostView | null {
   return cost.tokens === 0 && cost.usd === 0 && cost.unpriced === 0 ? null : costView(cost);
 }
 
-/** Of all attempts, with the parts that perform the step; null if nothing was reported. */
+/** Cost of all attempts, with the parts that perform the step; null if nothing was reported. */
 export function stepCost(step: StepState): Cost | null {
   const parts = step.children.filter(({ join }) => join === 'answer').flatMap(({ steps }) => steps.map(stepCost));
   const known = [step.cost, ...parts].filter((cost) => cost !== null);

@@ -146,7 +146,7 @@ function whoDecided(state: RunState, step: StepState): readonly string[] {
   return [`Its condition was false: the command exited with status ${plainText(step.outputs['exit_code'] ?? 1)}.`];
 }
 
-/** Said of a step that is done, and whose outcome led to the end of a failed run. */
+/** For a done step whose outcome made the run fail. */
 function whatItEnded(state: RunState, step: StepState): readonly string[] {
   if (state.end !== 'failed' || failedSteps(state)[0] !== step) return [];
   return [`Its outcome ended the run as failed${reasonOf(state)}.`];

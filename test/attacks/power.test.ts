@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { ConductorRig, rollback, validate, work } from '../fixtures/conductor/rig.ts';
-import { IS_WHOLE, SWEEP_MS } from '../rig/crash-sweep.ts';
+import { SWEEP_MS } from '../rig/crash-sweep.ts';
+import { IS_WHOLE } from '../rig/sample.ts';
 
 function runs(command: string, ...args: readonly string[]): boolean {
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0;

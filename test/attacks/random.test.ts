@@ -6,7 +6,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ConductorRig, gate, rollback, work } from '../fixtures/conductor/rig.ts';
-import { IS_WHOLE } from '../rig/crash-sweep.ts';
+import { IS_WHOLE } from '../rig/sample.ts';
 import { type Result, Rig, shellStep } from '../rig/rig.ts';
 
 const ROUNDS = Number(process.env['MEOW_ATTACK_ROUNDS'] ?? (IS_WHOLE ? 200 : 40));

@@ -14,61 +14,23 @@ import {
 } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { buildSync } from 'esbuild';
+import { join } from 'node:path';
 
-import { err, ok } from '../../src/base/errors.ts';
-import { agentDriver, type AgentDriverOptions, type AgentsDriver } from '../../src/drivers/agent/driver.ts';
-import type { HostFor } from '../../src/drivers/agent/host.ts';
-import { simHost } from '../../src/drivers/agent/sim-host.ts';
+import type { AgentsDriver } from '../../src/drivers/agent/driver.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
-import type { Adapter } from '../../src/ir/adapter.ts';
 import type { Effect, EffectSpec, Outcome, PromptSpec, SpawnSpec } from '../../src/ir/effect.ts';
 import type { Expectation } from '../../src/ir/output.ts';
 import type { FilledText } from '../../src/ir/text.ts';
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
+import { type AgentRigOptions, driverOf } from '../fixtures/agents/driver.ts';
+import { bundled } from '../rig/bundle.ts';
 import { appears, gone } from './driver-command-rig.ts';
 import { type DriverRig, find, start } from './driver.ts';
 
-/** The options of a driver as data, so that another process can create the same driver. */
-export interface AgentRigOptions extends Omit<AgentDriverOptions, 'hosts'> {
-  readonly command: readonly string[];
-  readonly script: string | null;
-}
-
-export function driverOf({ command, script, ...options }: AgentRigOptions): AgentsDriver {
-  const sim = simHost({
-    files: options.files,
-    command,
-    script,
-    searchPath: options.environment['PATH'] ?? '',
-  });
-  const choice = { host: sim, adapter: SIMULATED, channel: 'mailbox', sessionId: 'chosen' } as const;
-  const hosts: HostFor = (adapter) =>
-    adapter === 'sim' ? ok(choice) : err(`there is no adapter "${adapter}": there is sim`);
-  return agentDriver({ ...options, hosts });
-}
-
-const SIMULATED: Adapter = {
-  name: 'sim',
-  description: '',
-  isDefault: false,
-  alias: null,
-  program: null,
-  environment: {},
-  home: null,
-  files: [],
-  hooks: null,
-  terminal: null,
-  headless: null,
-  acp: null,
-  mailbox: true,
-  limits: [],
-};
+const SIM_AGENT = new URL('../fixtures/agents/sim-agent.ts', import.meta.url);
 
 let rigs = 0;
-let bundle: string | null = null;
 
 export class AgentRig implements DriverRig {
   driver: AgentsDriver;
@@ -87,7 +49,7 @@ export class AgentRig implements DriverRig {
     this.runFolder = join(root, "it's a run");
     for (const folder of [this.folder, this.runFolder, join(root, 'bin')]) mkdirSync(folder);
     writeProgram(join(root, 'bin', 'meow'), FAKE_MEOW);
-    writeProgram(join(root, 'bin', 'sim'), `${HOLDING}exec ${process.execPath} ${simBundle()} "$@"\n`);
+    writeProgram(join(root, 'bin', 'sim'), `${HOLDING}exec ${process.execPath} ${bundled(SIM_AGENT)} "$@"\n`);
     this.options = {
       runId: this.runId,
       mark: 'm',
@@ -273,24 +235,4 @@ if [ -p "$TEST/work/$MEOW_AGENT.pipe" ]; then read -r line < "$TEST/work/$MEOW_A
 function writeProgram(path: string, text: string): void {
   appendFileSync(path, text);
   chmodSync(path, 0o755);
-}
-
-/** The simulated agent from the build. */
-function simBundle(): string {
-  if (bundle !== null) return bundle;
-  const outfile = join(mkdtempSync(join(tmpdir(), 'meow-sim-')), 'sim-agent.cjs');
-  buildSync({
-    stdin: {
-      contents: "import { main } from './src/sim/main.ts'; process.exitCode = main(process.argv.slice(2));",
-      resolveDir: resolve(import.meta.dirname, '../..'),
-    },
-    bundle: true,
-    platform: 'node',
-    format: 'cjs',
-    outfile,
-    logLevel: 'silent',
-  });
-  process.once('exit', () => rmSync(dirname(outfile), { recursive: true, force: true }));
-  bundle = outfile;
-  return outfile;
 }

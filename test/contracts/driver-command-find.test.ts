@@ -3,11 +3,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Effect } from '../../src/ir/effect.ts';
 import { bootId } from '../../src/sys/process.ts';
+import { bundled } from '../rig/bundle.ts';
 import { appears, CommandRig, from } from './driver-command-rig.ts';
 import { start } from './driver.ts';
 
@@ -192,7 +192,7 @@ test('300 parallel commands are all answered, and no file stays open', async () 
 });
 
 test('a command that the system cannot start for lack of resources is retried', async () => {
-  const fixture = fileURLToPath(new URL('../fixtures/commands/exhausted.ts', import.meta.url));
+  const program = bundled(new URL('../fixtures/commands/exhausted.ts', import.meta.url));
   const options = {
     runId: rig.runId,
     mark: 'm',
@@ -200,14 +200,7 @@ test('a command that the system cannot start for lack of resources is retried', 
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },
   };
-  const args = [
-    process.execPath,
-    '--import',
-    'tsx',
-    fixture,
-    JSON.stringify(options),
-    JSON.stringify(rig.effect('succeeds')),
-  ];
+  const args = [process.execPath, program, JSON.stringify(options), JSON.stringify(rig.effect('succeeds'))];
   const { stdout, stderr } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$0" "$@"', ...args], { encoding: 'utf8' });
   expect(stderr).toBe('');
   expect(stdout).toBe('full\nsuccess\n');
@@ -227,8 +220,8 @@ async function killedEngine(effects: readonly Effect[]): Promise<void> {
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },
   };
-  const fixture = fileURLToPath(new URL('../fixtures/commands/engine.ts', import.meta.url));
-  const args = ['--import', 'tsx', fixture, ...[options, ...effects].map((value) => JSON.stringify(value))];
+  const program = bundled(new URL('../fixtures/commands/engine.ts', import.meta.url));
+  const args = [program, ...[options, ...effects].map((value) => JSON.stringify(value))];
   const engine: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   await Promise.all(effects.map((effect) => rig.begun(effect)));
   const ended = new Promise((resolve) => engine.once('exit', resolve));

@@ -4,12 +4,12 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { IS_WHOLE } from '../rig/crash-sweep.ts';
+import { attempts } from '../rig/sample.ts';
 import { randomFrom } from '../../src/base/random.ts';
 import { Agent, expected, see, type Sight } from './git-play.ts';
 import { GitRig, picture, value } from './git-rig.ts';
 
-const SEEDS = Number(process.env['MEOW_GIT_SEEDS'] ?? (IS_WHOLE ? '16' : '6'));
+const SEEDS = Number(process.env['MEOW_GIT_SEEDS'] ?? attempts(16));
 const FIRST = Number(process.env['MEOW_GIT_FIRST'] ?? '1');
 const TREE = 'trees/wf-1';
 

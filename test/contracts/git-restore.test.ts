@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/errors.ts';
 import { isProtected } from '../../src/drivers/git/restore.ts';
 import type { Worktree } from '../../src/drivers/git/worktree.ts';
-import { IS_WHOLE } from '../rig/crash-sweep.ts';
+import { IS_WHOLE } from '../rig/sample.ts';
 import { expected, see } from './git-play.ts';
 import { GitRig, picture, problem, value } from './git-rig.ts';
 

@@ -16,10 +16,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Handover, HostedAgent } from '../../src/drivers/agent/host.ts';
-import { IS_WHOLE } from '../rig/crash-sweep.ts';
+import { IS_WHOLE } from '../rig/sample.ts';
 import { type AdapterWish, FIXTURES, onRig, TAKEN, type TerminalRig } from './terminal-rig.ts';
 
-const DELIVERIES = Number(process.env['MEOW_DELIVERIES'] ?? (IS_WHOLE ? 200 : 48));
+const DELIVERIES = Number(process.env['MEOW_DELIVERIES'] ?? (IS_WHOLE ? 200 : 24));
 const SEED = Number(process.env['MEOW_SEED'] ?? 1);
 const AT_ONCE = 12;
 const TIME_MS = 180_000 + DELIVERIES * 1_000;

@@ -18,7 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -30,11 +30,11 @@ import { type TerminalRequest, Tmux } from '../../src/drivers/agent/tmux/tmux.ts
 import { segmentsOf } from '../../src/drivers/agent/tmux/transcript-segments.ts';
 import { findProgram } from '../../src/drivers/recording-shell.ts';
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
+import { bundled } from '../rig/bundle.ts';
 import { appears, gone } from './driver-command-rig.ts';
 
 const PATH = process.env['PATH'] ?? '';
 const PROGRAM = present(findProgram('tmux', PATH), 'these tests need tmux');
-const ROOT = resolve(import.meta.dirname, '../..');
 
 let folder: string;
 let socket: string;
@@ -496,9 +496,9 @@ describe('a terminal', () => {
     expect(statSync(transcript).mode & 0o777).toBe(0o600);
   });
 
-  test('has a bounded transcript: its beginning and its end are kept, each byte at its offset', async () => {
+  test('has a transcript in segments, each byte at its offset', async () => {
     const file = join(folder, 'printed');
-    const printed = randomBytes(100_000_000);
+    const printed = randomBytes(20_000_000);
     writeFileSync(file, printed);
     const transcript = join(folder, 'transcript');
     await open(staying('stty raw -echo; cat "$1"', file), { transcript });
@@ -508,12 +508,11 @@ describe('a terminal', () => {
     };
     await until(() => size() === printed.length);
     const parts = segmentsOf(transcript);
-    expect(parts.length).toBeLessThanOrEqual(4);
+    expect(parts.length).toBeGreaterThan(1);
     for (const { path, at, size } of parts) {
       expect(readFileSync(path).equals(printed.subarray(at, at + size))).toBe(true);
       expect(statSync(path).mode & 0o777).toBe(0o600);
     }
-    expect(parts.map(({ size }) => size).reduce((sum, size) => sum + size, 0)).toBeLessThan(printed.length);
   });
 
   test('answers Ctrl-C like any terminal', async () => {
@@ -605,7 +604,7 @@ describe('its environment (tmux/7)', () => {
 describe('the connection', () => {
   /** An engine in its own process, with a private terminal. */
   function engine(script: string): ChildProcess {
-    const module = JSON.stringify(join(ROOT, 'src/drivers/agent/tmux/tmux.ts'));
+    const module = JSON.stringify(bundled(new URL('../../src/drivers/agent/tmux/tmux.ts', import.meta.url)));
     const options = { program: PROGRAM, socket, environment: { PATH, HOME: folder } };
     const source = `
       import { Tmux } from ${module};
@@ -614,8 +613,8 @@ describe('the connection', () => {
       if (!opened.ok) throw new Error(opened.error);
       const pane = opened.value;
       ${script}`;
-    const args = ['--import', 'tsx', '--input-type=module', '-e', source];
-    child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+    const args = ['--input-type=module', '-e', source];
+    child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     return child;
   }
 

@@ -1,40 +1,23 @@
 // `meow sim-turn` as a program: its reactions to a prompt, good and bad, as the turn driver sees them.
 
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { buildSync } from 'esbuild';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
 
 import type { Effect, Outcome, Session } from '../../src/ir/effect.ts';
 import { promptText } from '../../src/ir/prompt-text.ts';
+import { bundled } from '../rig/bundle.ts';
 import { expected, failedWith, TIME_UP } from './agent-rig.ts';
 import { appears } from './driver-command-rig.ts';
 import { outputsOf, shellAdapter, TurnRig, withHoles } from './turn-rig.ts';
 
-let bundle: string;
-beforeAll(() => {
-  bundle = join(mkdtempSync(join(tmpdir(), 'meow-sim-turn-')), 'sim-turn.cjs');
-  buildSync({
-    stdin: {
-      contents: `import { mainOfTurn } from './src/sim/main.ts';
-        mainOfTurn(process.argv.slice(2)).then((status) => { process.exitCode = status; });`,
-      resolveDir: resolve(import.meta.dirname, '../..'),
-    },
-    bundle: true,
-    platform: 'node',
-    format: 'cjs',
-    outfile: bundle,
-    logLevel: 'silent',
-  });
-});
-afterAll(() => rmSync(dirname(bundle), { recursive: true }));
+const SIM_TURN = new URL('../fixtures/turns/sim-turn.ts', import.meta.url);
 
 let rig: TurnRig;
 afterEach(() => rig.close());
 
 function simulated(script = ''): void {
-  const sim = `${process.execPath} ${bundle}`;
+  const sim = `${process.execPath} ${bundled(SIM_TURN)}`;
   const headless = {
     command: withHoles(`${sim} --session {{session_id}}`),
     resume: withHoles(`${sim} --resume {{session_id}}`),

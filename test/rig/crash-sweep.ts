@@ -1,12 +1,11 @@
 // Crash sweeps: a run is killed at one append to its journal after the other, until it ends before it can be killed.
 //
-// `npm test` kills at a sample of the appends. With MEOW_SWEEP=whole, as in `.ci/run`, it kills at every one.
+// `npm test` kills at a sample of the appends, `.ci/run` at every one (sample.ts).
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Rig } from './rig.ts';
-
-export const IS_WHOLE = process.env['MEOW_SWEEP'] === 'whole';
+import { IS_WHOLE } from './sample.ts';
 
 /** For a whole sweep on a busy machine. */
 export const SWEEP_MS = 1_800_000;

@@ -15,12 +15,13 @@ import { CLEANUP_STEP, initialState, type RunState } from '../../src/kernel/stat
 import { type Ending, endingOf } from '../../src/prove/endings.ts';
 import { explore, type Explored } from '../../src/prove/explore.ts';
 import { Names } from '../../src/prove/names.ts';
+import { attempts } from '../rig/sample.ts';
 import { randomProgram } from './random-program.ts';
 import { oneOf, type Random, randomFrom } from '../../src/base/random.ts';
 import { CALM, live } from './simulate.ts';
 import { World } from './world.ts';
 
-const SEEDS = Number(process.env['PROVE_SEEDS'] ?? 50);
+const SEEDS = Number(process.env['PROVE_SEEDS'] ?? attempts(50));
 const RUNS = Number(process.env['PROVE_RUNS'] ?? 15);
 const FROM = Number(process.env['PROVE_FROM'] ?? 1);
 const STATES_MAX = 600;

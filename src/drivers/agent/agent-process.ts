@@ -95,7 +95,7 @@ export class AgentProcess {
     this.#over(null, reason);
   }
 
-  /** Of two shells for one start only one runs (shell/1), and it may not be ours. */
+  /** If two shells were started for one agent, only one runs (shell/1), and it may not be ours. */
   #leaderEnded(pid: number, status: number): void {
     const { folder, marker } = this.#start;
     const record = readProcess(folder);

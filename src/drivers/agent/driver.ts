@@ -190,7 +190,7 @@ class AgentDriver implements AgentsDriver {
       return ok({ start: earlier, adapter, agent: found.kind === 'alive' ? found.agent : found, isNew: false });
     }
     const other = this.#known(name.value.agent);
-    if (other?.alive === true) return err(`${other.start.agent} is there already, started by ${other.start.effect}`);
+    if (other?.alive === true) return err(`${other.start.agent} exists already, started by ${other.start.effect}`);
     const request = spawnRequest(effect, spec, adapter, this.#options);
     if (!request.ok) return request;
     const { workdir, args, environmentOf } = request.value;
@@ -244,7 +244,7 @@ class AgentDriver implements AgentsDriver {
       // agent that we stopped is not wanted.
       const current = agent === null ? kept.current() : null;
       if (how === 'find' || (current !== null && !wasEndedByUs(current))) {
-        return failed('lost', `agent ${name} had the prompt, or was to have it, and is gone`);
+        return failed('lost', `agent ${name} is gone, and had the prompt or may have had it`);
       }
       return failed('agent-not-found', `there is no agent ${name} that could be prompted`);
     }
@@ -253,7 +253,7 @@ class AgentDriver implements AgentsDriver {
       if (meantFor === null) kept.recordPrompt(effect.id, agent.start);
       return ok(null);
     });
-    if (!recorded.ok) return failed('not-delivered', `the prompt could not be kept: ${recorded.error}`);
+    if (!recorded.ok) return failed('not-delivered', `the prompt could not be saved: ${recorded.error}`);
     const message = messageOf(effect, spec, prompt);
     pending.whenDecided((verdict) => agent.decide(verdict));
     // Before the first key press.

@@ -92,9 +92,9 @@ export class AgentFolder {
 
 /** A start as it is read from wherever the files of the run are. */
 export interface StoredStart extends StartRecord {
-  /** Its folder, seen from the run's. */
+  /** Its folder, relative to the run's. */
   readonly inRun: string;
-  /** Of its folder: what its marker is made of. */
+  /** Name of the start's folder, a part of its marker. */
   readonly name: string;
 }
 

@@ -38,7 +38,7 @@ export type Found = Readonly<Record<string, string>>;
 
 /** Format of the step's outputs. */
 export type CollectedArtifact = {
-  /** Of the copy with the visit, relative to the run directory. */
+  /** Path of the copy, which is kept with the visit; relative to the run directory. */
   readonly path: string;
   /** Relative to the worktree, or absolute. */
   readonly source: string;

@@ -85,7 +85,7 @@ export interface Task {
   readonly visit: string;
   /** `fix`. */
   readonly step: string;
-  /** Of the requesting step. */
+  /** Folder of the requesting step. */
   readonly folder: StepFolder;
 }
 

@@ -60,10 +60,10 @@ export function checkPolicy(
     ...hidden
       .filter((path) => isForbidden(path.replace(/\/$/, '')) || (path.endsWith('/') && isForbidden(`${path}x`)))
       .map((path) =>
-        violation('forbidden_paths', path, `${path} was made where git ignores it, and is a forbidden path`),
+        violation('forbidden_paths', path, `${path} was created where git ignores it, and is a forbidden path`),
       ),
     ...moved
-      .map((branch) => `${branch} was moved to what was committed here, and is protected`)
+      .map((branch) => `${branch} is protected, and was moved to a commit of this run`)
       .map((message) => violation('protected_branch', null, message)),
     ...headViolations(policy, conduct, protectedBranches),
     ...(policy.onPrompt === 'fail' && denied > 0

@@ -47,7 +47,7 @@ export interface WorkspaceRequest {
   readonly hasWorked?: () => boolean;
   /** The state before the run, by the journal; null if the journal does not have it. */
   readonly start?: () => StartFacts | null;
-  /** Of a fork: where its worktree begins, and the folder for files about that; null otherwise. */
+  /** For a fork: the snapshot that its worktree starts from, and the folder for files about it. Otherwise null. */
   readonly fork?: () => { readonly from: ForkStart; readonly folder: string } | null;
   /** `as-it-is`: the run changes nothing and needs no git. */
   readonly kind: 'worktree' | 'in-place' | 'as-it-is';
@@ -58,7 +58,7 @@ export type ForkStart = {
   readonly start: Snapshot;
   readonly excludes: string;
   readonly state: Snapshot;
-  /** Of kept steps: each gets a ref of the fork. */
+  /** Snapshots of kept steps. Each gets a ref of the fork. */
   readonly snapshots: readonly { readonly name: string; readonly commit: string }[];
 };
 
@@ -105,7 +105,7 @@ async function open(request: WorkspaceRequest): Promise<Result<OpenWorkspace, st
   const worktree = await worktreeIn(repository.value, request, known);
   if (!worktree.ok) return err(sentence(worktree.error));
   const git = worktree.value;
-  // Rules of the user's that an agent may change are those of the start.
+  // An agent may change the user's ignore rules, so those from the start of the run apply.
   const fork = known === null ? (request.fork?.() ?? null) : null;
   git.ignoring(known?.excludes ?? fork?.from.excludes ?? git.excludes());
   if (fork !== null) {
@@ -192,7 +192,7 @@ export type Before = Snapshot & {
   /** Content of the file `.git`; null if that is a folder. Absent if another run took the snapshot. */
   readonly pointer?: string | null;
   readonly governing: Governing;
-  /** Of protected branches. */
+  /** Tips of protected branches. */
   readonly tips: Tips;
   /** Full names of refs that replace objects. Absent, like the rest, in old journals. */
   readonly replaced?: readonly string[];
@@ -247,7 +247,7 @@ export async function observeAfter(
   if (compared.ok) return ok({ ...compared.value, tampered });
   const intact = await git.isIntact(before);
   if (compared.error.kind !== 'no-snapshot' && (!intact.ok || intact.value)) return compared;
-  // Without its objects nobody can say what was changed: that must not be an advantage.
+  // Without the objects of the snapshot the changes are unknown. This counts against the agent.
   const { name, commit, tree, head, branch } = before;
   const nothing = { changes: [], hidden: [], moved: [] };
   return ok({ name, commit, tree, head, branch, ...nothing, tampered: [...tampered, OBJECTS] });
@@ -391,7 +391,7 @@ function entriesOf(folder: string) {
   return tolerate(UNREADABLE, [], () => readdirSync(folder, { withFileTypes: true }));
 }
 
-/** Of content or mode: nobody can set it back. */
+/** When content or mode changed. Nobody can set this time back. */
 function changedAt(path: string): number {
   return tolerate(UNREADABLE, 0, () => lstatSync(path).ctimeMs);
 }

@@ -43,7 +43,7 @@ import {
 } from './worktree-paths.ts';
 
 export interface RestoreRequest {
-  /** Of this restore (restore/2). */
+  /** Id of this restore (restore/2). */
   readonly id: string;
   readonly to: Snapshot;
   /** The state before the run, for the patches. */
@@ -125,7 +125,7 @@ export async function restore(
   return { undone, movedAside, keptIn: keptIn(undone) };
 }
 
-/** `undone-N`, of which nothing exists: neither a snapshot, nor its ref, nor files that were moved aside. */
+/** A name `undone-N` that is free: it has no snapshot, no ref, and no files that were moved aside. */
 async function freeName(info: WorktreeInfo, attic: string): Promise<string> {
   const prefix = refOf(info, '_').slice(0, -1);
   const refs = (await info.git.line(['for-each-ref', '--format=%(refname)', prefix])).split('\n');

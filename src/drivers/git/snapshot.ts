@@ -156,7 +156,7 @@ export function operationPath(info: WorktreeInfo, folder: string): string {
   return join(folderOf(info), 'operations', folder);
 }
 
-/** Of one file. A rebase may have a long list of commits. */
+/** Limit for one file. A rebase may have a long list of commits. */
 export const OPERATION_BYTES_MAX = 100_000_000;
 
 /** SHA-256 of the names and contents of all files. */

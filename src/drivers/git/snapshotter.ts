@@ -55,7 +55,7 @@ export type WorktreeStatus = HeadState & {
   readonly paths: readonly string[];
 };
 
-/** Files with rules may have this many bytes. */
+/** Size limit of a file with ignore rules. */
 const RULES_BYTES_MAX = 1_000_000;
 
 export class Snapshotter {

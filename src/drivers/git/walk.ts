@@ -124,7 +124,7 @@ export class Walker {
 }
 
 interface FolderRules {
-  /** Of names in the folder. */
+  /** Put before the names in the folder. */
   readonly prefix: string;
   readonly rules: IgnoreRules;
 }

@@ -114,7 +114,7 @@ export class Worktree {
     });
   }
 
-  /** Of the branches that match one of the patterns. */
+  /** Tips of the branches that match one of the patterns. */
   tips(patterns: readonly string[]): Promise<Result<Tips, GitProblem>> {
     return asResult(() => this.#tips(patterns));
   }

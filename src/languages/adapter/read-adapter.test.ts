@@ -7,6 +7,7 @@ import { ok } from '../../base/errors.ts';
 import { type Adapter, channelsOf, DEFAULT_TIMING } from '../../ir/adapter.ts';
 import { fillString, type Text } from '../../ir/text.ts';
 import { readAdapter } from './read-adapter.ts';
+import { attempts } from '../../../test/rig/sample.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const BUILT_IN = join(ROOT, 'lib/adapters');
@@ -549,7 +550,7 @@ describe('those that come with meow', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: attempts(300) },
     );
   });
 });

@@ -10,6 +10,7 @@ import { conductorOf, DEFAULT_LIMITS, type Program } from '../../ir/program.ts';
 import { compileConductor, type CompiledConductor } from './compile.ts';
 import { DEFAULT_CONDUCTOR } from './config.ts';
 import type { ConductorInput } from './syntax.ts';
+import { attempts } from '../../../test/rig/sample.ts';
 
 const PROMPTS: Readonly<Record<string, string>> = {
   'task.do.v1': '---\nprompt_id: task.do\nversion: 1\nrole: task\n---\nDo it.\n',
@@ -278,7 +279,7 @@ describe('any text', () => {
   };
 
   test('is read without an accident', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fine), { numRuns: 150 });
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fine), { numRuns: attempts(150) });
   });
 
   test('of words that workflows have is read without an accident', () => {
@@ -308,7 +309,7 @@ describe('any text', () => {
         fc.array(word, { maxLength: 60 }).map((words) => words.join('')),
         fine,
       ),
-      { numRuns: 200 },
+      { numRuns: attempts(200) },
     );
   });
 
@@ -349,7 +350,7 @@ describe('any text', () => {
       .map(([entry, steps, defaults]) =>
         stringify({ workflow_id: 'w', version: 1, description: 'd', entry_step: entry, defaults, steps }),
       );
-    fc.assert(fc.property(workflow, fine), { numRuns: 200 });
+    fc.assert(fc.property(workflow, fine), { numRuns: attempts(200) });
   });
 
   test('that is a little off is read without an accident', () => {
@@ -362,7 +363,7 @@ describe('any text', () => {
     });
     const edit = fc.tuple(fc.nat(good.length), fc.nat(12), fc.string({ maxLength: 4 }));
     const edited = edit.map(([at, length, put]) => good.slice(0, at) + put + good.slice(at + length));
-    fc.assert(fc.property(edited, fine), { numRuns: 150 });
+    fc.assert(fc.property(edited, fine), { numRuns: attempts(150) });
   });
 });
 

@@ -60,7 +60,7 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
   return { program, ...compiled, outline: () => outlineOf(report.source, steps.values()) };
 }
 
-/** Of two steps with one id, the first counts. */
+/** If two steps have one id, the first counts. */
 function byId<T extends Outline>(steps: readonly T[]): ReadonlyMap<string, T> {
   const map = new Map<string, T>();
   for (const step of steps) if (!map.has(step.id)) map.set(step.id, step);

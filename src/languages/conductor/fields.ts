@@ -26,7 +26,7 @@ export function checkValues(report: Report, map: YamlMap): void {
   }
 }
 
-/** Of two things with one id, the second is reported. */
+/** If two things have one id, reports the second. */
 export function checkDuplicates(
   report: Report,
   all: readonly { readonly id: string; readonly place: Place }[],
@@ -92,14 +92,14 @@ export function globsAt(report: Report, map: YamlMap, key: string, example: stri
   return globs?.map(({ text }) => tidyPath(text)) ?? null;
 }
 
-/** Of a validator: may contain `${…}`, but nothing that makes them absolute. */
+/** Artifacts of a validator. They may contain `${…}`, but nothing that makes them absolute. */
 export function artifactsAt(report: Report, map: YamlMap): readonly string[] {
   const globs = textsAt(report, map, 'artifacts', 'artifacts: ["harness_report.json", "logs/**"]') ?? [];
   for (const glob of globs) {
     checkWords(report, 'artifacts', glob);
     if (ABSOLUTE_WORD.test(glob.text)) {
       const message = `"artifacts": ${JSON.stringify(glob.text)} is absolute`;
-      report.error('invalid-path', glob.place, message, 'Globs are seen from "cwd": set cwd to that folder.');
+      report.error('invalid-path', glob.place, message, 'Globs are relative to "cwd": set cwd to that folder.');
     } else checkPath(report, 'artifacts', glob.text, glob.place);
   }
   return globs.map(({ text }) => text);
@@ -123,7 +123,7 @@ export function checkPath(report: Report, key: string, path: string, place: Plac
   const written = JSON.stringify(path);
   if (path.trim() === '') complain('the path is empty', 'Fill it in, or remove it.');
   else if (/^(?:[/~\\]|[A-Za-z]:[/\\])/.test(path))
-    complain(`${written} is absolute`, 'Write it as seen from the folder that it is in.');
+    complain(`${written} is absolute`, 'Write a relative path, without / or ~ in front.');
   else if (path.split('/').includes('..')) complain(`${written} is outside of its folder`, 'Write it without "..".');
 }
 

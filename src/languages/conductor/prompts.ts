@@ -48,7 +48,7 @@ export class Prompts {
     }
     if (file === null) {
       const hint = isPath(id)
-        ? 'Paths are seen from the folder of the workflow.'
+        ? 'Paths are relative to the folder of the workflow.'
         : `Write it to prompts/${id}.md beside the workflow, or to .meow/prompts/${id}.md.`;
       return this.#report.error('unknown-prompt', place, `there is no prompt ${JSON.stringify(id)}`, hint);
     }
@@ -86,7 +86,7 @@ export class Prompts {
     return { id: isInline(id.text) ? 'inline' : id.text, version, path, text, inputs };
   }
 
-  /** Of the prompts themselves. */
+  /** Problems in the prompts themselves. */
   diagnostics(): readonly Diagnostic[] {
     return [...this.#read.values()].flatMap((file) => file?.report.diagnostics() ?? []);
   }
@@ -131,7 +131,7 @@ function readPromptFile(found: FoundPrompt, expected: VersionedId | null, wanted
   checkFront(report, keys, role);
   if (expected !== null && isReadable) checkIdentity(report, map, expected, wanted);
   if (text === '' && role !== 'policy' && isReadable) {
-    report.error('empty-prompt', START, 'the prompt has no text', 'Write it behind the front matter.');
+    report.error('empty-prompt', START, 'the prompt has no text', 'Write it after the front matter.');
   }
   return {
     path,

@@ -177,7 +177,7 @@ function enterChecked(reading: Reading, { text, place }: YamlScalar, given: read
   const { report, steps } = reading;
   const entered = reading.enter(text);
   if (entered?.kind !== 'found') {
-    const hint = 'Paths are seen from the folder of this workflow; a step is named without dots and slashes.';
+    const hint = 'Paths are relative to the folder of this workflow. The name of a step has no dots and slashes.';
     report.error('missing-target', place, entered?.message ?? `there is no workflow ${text}`, entered?.hint ?? hint);
     return '';
   }

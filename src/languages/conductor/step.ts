@@ -211,7 +211,7 @@ function readApprovers(report: Report, { map }: Outline, steps: Reading['steps']
     const known = [...steps.values()].filter(hasAgent).map(({ id }) => id);
     const some = known.length === 0 ? 'This workflow has no agent.' : `Name a step with an agent: ${listed(known)}.`;
     const hint = (): string => suggest(agent, known, some);
-    report.error('unknown-approver', place, `no agent works in a step "${agent}"`, hint);
+    report.error('unknown-approver', place, `no step "${agent}" has an agent`, hint);
   }
   return approvers?.map(({ text }) => text) ?? null;
 }

@@ -45,12 +45,12 @@ export interface StepSyntax extends Outline {
   readonly routes: readonly Route[];
   readonly allowUnreachable: boolean;
   readonly inputs: readonly YamlScalar[];
-  /** Of an EVALUATE: its allowed targets. */
+  /** The targets that an EVALUATE allows. */
   readonly allowedNext: readonly YamlScalar[];
-  /** Of a RUN_VALIDATION: what may leave a report with new goldens. */
+  /** The first validator of a RUN_VALIDATION that may leave a report with new goldens. */
   readonly harness: Place | null;
   readonly gate: GateType | null;
-  /** Of a STOP: null if the route decides. */
+  /** Result of a STOP; null if the route decides. */
   readonly verdict: EndInspection['verdict'] | null;
 }
 

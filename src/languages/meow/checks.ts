@@ -155,7 +155,7 @@ function inOrder({ steps, byId }: BlockSyntax): ReadonlySet<StepSyntax> {
   return order;
 }
 
-// Branch choices required for an id below a step to exist, and iterations that never exist.
+// Ids below a step that exist only if branches choose certain keys, and ids of iterations that never exist.
 
 interface BranchPaths {
   /** For each branch above it, by id: the keys that may create it. */
@@ -288,7 +288,7 @@ function checkPassedType(report: Report, value: TomlValue, { name, type }: Varia
   const wrong = value.kind === 'string' ? coerce(value.value, type) : typeError(tomlToJson(value), type);
   const message = typeof wrong === 'string' ? wrong : wrong === null || wrong.ok ? null : wrong.error;
   if (message === null) return;
-  report.error('wrong-type', value.place, `"${name}" is declared otherwise: ${message}`, 'Pass a value of that type.');
+  report.error('wrong-type', value.place, `"${name}" has another type: ${message}`, 'Pass a value of that type.');
 }
 
 function checkMissing(

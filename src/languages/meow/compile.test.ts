@@ -11,6 +11,7 @@ import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import type { Compiled } from '../language.ts';
 import { compileMeow, type OtherFiles, validateMeow } from './compile.ts';
 import { createSearch } from './language.ts';
+import { attempts } from '../../../test/rig/sample.ts';
 
 const compile = (text: string): Compiled => compileMeow({ file: 'a.meow.toml', text, workflow: null, given: [] });
 
@@ -46,12 +47,12 @@ describe('no text makes the compiler throw', { timeout: 60_000 }, () => {
     .map((file) => readFileSync(join(folder, file), 'utf8'));
 
   test('not random ones', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), checkSound), { numRuns: 500 });
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), checkSound), { numRuns: attempts(500) });
   });
 
   test('not random bytes', () => {
     const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => new TextDecoder().decode(array));
-    fc.assert(fc.property(bytes, checkSound), { numRuns: 500 });
+    fc.assert(fc.property(bytes, checkSound), { numRuns: attempts(500) });
   });
 
   test('not workflows with a part cut out, put in or exchanged', () => {
@@ -83,7 +84,7 @@ describe('no text makes the compiler throw', { timeout: 60_000 }, () => {
       const from = at % (text.length + 1);
       return text.slice(0, from) + piece + text.slice(from + cut);
     });
-    fc.assert(fc.property(mutated, checkSound), { numRuns: 1_000 });
+    fc.assert(fc.property(mutated, checkSound), { numRuns: attempts(1_000) });
   });
 
   test('not workflows with a key of another step', () => {
@@ -94,7 +95,7 @@ describe('no text makes the compiler throw', { timeout: 60_000 }, () => {
         const all = text.split('\n');
         checkSound([...all.slice(0, at % all.length), ...more, ...all.slice(at % all.length)].join('\n'));
       }),
-      { numRuns: 1_500 },
+      { numRuns: attempts(1_500) },
     );
   });
 
@@ -104,7 +105,7 @@ describe('no text makes the compiler throw', { timeout: 60_000 }, () => {
       fc.property(crossed, ([a, b, x, y]) => {
         checkSound(a.slice(0, x % (a.length + 1)) + b.slice(y % (b.length + 1)));
       }),
-      { numRuns: 1_000 },
+      { numRuns: attempts(1_000) },
     );
   });
 });

@@ -174,7 +174,7 @@ function missingFile({ sections }: Module, text: string, path: string, couldBeOw
   const names = sections.map(({ name }) => (isDotted ? `.${name}` : name));
   const [searched = path] = spellingsOf(path);
   const elsewhere = isPlaced(path)
-    ? `There is no file ${searched}, seen from this one.`
+    ? `There is no file ${searched}, relative to this one.`
     : `A file ${searched} was searched ${SEARCHED}.`;
   const own = `This file has ${listed(names)}.`;
   const hint = couldBeOwn ? suggest(text, names, isDotted ? own : `${own} ${elsewhere}`) : elsewhere;

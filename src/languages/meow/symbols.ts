@@ -292,7 +292,7 @@ class MeowSymbols implements Symbols {
 
   // ── Scope ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Of the block, and of those that enter it, the nearest first. */
+  /** What the block has, and the blocks that enter it, the nearest first. */
   #visible<T>(block: BlockSyntax, of: (block: BlockSyntax) => readonly T[]): readonly T[] {
     const seen = new Set([block]);
     // The loop also visits what it adds.

@@ -86,7 +86,7 @@ export interface NeedSyntax {
 
 /** A block that a step enters, with the passed variables. */
 export interface TargetSyntax {
-  /** Of a loop: a round, the condition before or after it, and what follows the last one. */
+  /** A loop has three: `round`, `check` (the condition before or after a round) and `exhausted` (after the last round). */
   readonly kind: 'expand' | 'branch' | 'each' | 'recover' | 'round' | 'check' | 'exhausted';
   /** The key it is written under: `on_true`, `template`, `on_error`. */
   readonly key: string;

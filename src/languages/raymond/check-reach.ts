@@ -131,8 +131,8 @@ function onwards({ edges }: StateExits, { next }: Exit): readonly string[] {
 }
 
 /**
- * Nobody receives the result of a worker. Something may wait for what it writes if the forking agent comes to a script or
- * to a question later, or back to the fork.
+ * Nobody receives the result of a worker. But a script or a person may wait for what the worker writes, if the forking agent
+ * later reaches a script, a question or the fork again.
  */
 function checkJoins(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
   for (const [id, { state, ways }] of nodes) {

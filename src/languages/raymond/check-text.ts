@@ -43,8 +43,8 @@ function checkMentioned(workflow: LinkedWorkflow, state: StateSyntax, severity: 
   const complain = state.report[severity];
   for (const mention of state.mentionedTags) {
     if (mention.error !== null) {
-      const message = `an agent that says this would not be understood: ${mention.error}`;
-      complain('malformed-tag', mention.place, message, 'Write it as it must be said.');
+      const message = `meow would not understand an agent that writes this: ${mention.error}`;
+      complain('malformed-tag', mention.place, message, 'Write the tag exactly as the agent must write it.');
       continue;
     }
     for (const named of PARTS.map((part) => mention[part])) {

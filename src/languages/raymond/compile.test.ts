@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { hasErrors } from '../../base/source.ts';
 import { type CompiledRaymond, compileRaymond, type RaymondInput, validateRaymond } from './compile.ts';
 import type { FolderSource, Found, RaymondFile, RaymondSource } from './syntax.ts';
+import { attempts } from '../../../test/rig/sample.ts';
 
 const ADAPTERS: RaymondInput['adapters'] = {
   forced: null,
@@ -449,7 +450,7 @@ describe('any text', () => {
         expect(program === null).toBe(hasErrors(diagnostics));
         validateRaymond({ source, adapters: ADAPTERS, find: () => null });
       }),
-      { numRuns: 500 },
+      { numRuns: attempts(500) },
     );
   });
 });

@@ -87,7 +87,7 @@ export function rootOf(reader: SourceReader, home: string): string {
 
 type LocatedPath = Readonly<{ kind: 'located'; path: string; workflow: string | null; state: string | null }>;
 
-/** What a path names, seen from a folder. Null if nothing is there; refused outside of `root`. */
+/** What a path relative to a folder names. Null if nothing is there; refused outside of `root`. */
 export function locatePath(
   reader: SourceReader,
   folder: string,

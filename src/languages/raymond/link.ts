@@ -81,7 +81,7 @@ interface Opened {
   readonly depth: number;
 }
 
-const PATH_HINT = 'Paths are seen from the folder of the workflow that they stand in: ../research.';
+const PATH_HINT = 'Paths are relative to the folder of the workflow that contains them: ../research.';
 
 interface PlacedPath {
   readonly path: string;

@@ -12,7 +12,7 @@ import type { Settings } from './settings.ts';
 export interface WorkflowSyntax extends Pick<AnySource, 'key' | 'name'> {
   /** For problems of the whole workflow. */
   readonly report: Report;
-  /** Of all its files, in order. */
+  /** Reports of all its files, in order. */
   readonly reports: readonly Report[];
   /** By full name. */
   readonly states: ReadonlyMap<string, StateSyntax>;

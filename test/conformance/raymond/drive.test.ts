@@ -257,7 +257,7 @@ describe('an answer without a valid transition', () => {
       [
         'Your last answer could not be followed: the answer has no transition tag.',
         '',
-        'End your answer with this tag, written as it stands here:',
+        'End your answer with this tag, exactly as it is written here:',
         '',
         '<goto>STATE</goto>',
         '',

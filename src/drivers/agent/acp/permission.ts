@@ -79,7 +79,7 @@ export function byVerdict(request: RpcRequest, { approved, answer }: DialogVerdi
   return named === undefined ? byRule(request, approved ? 'allow' : 'deny') : selected(named);
 }
 
-/** Of a kind that may be unknown here. */
+/** An agent may offer options of a kind that is unknown here. */
 type Option = Readonly<Pick<PermissionOption, 'optionId' | 'name'>> & { readonly kind: string };
 
 function optionsIn({ options }: Unchecked<RequestPermissionRequest>): readonly Option[] {

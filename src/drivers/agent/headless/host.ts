@@ -50,7 +50,7 @@ export interface HeadlessHostOptions extends DriverContext {
 }
 
 export function headlessHost(options: HeadlessHostOptions): AgentHost {
-  const ways = present(options.adapter.headless, `the adapter ${options.adapter.name} has no turns`);
+  const ways = present(options.adapter.headless, `the adapter ${options.adapter.name} has no headless turns`);
   const known = new Map<string, HeadlessAgent>();
   const agentOf = (start: AgentStart): HeadlessAgent => {
     const agent = known.get(start.folder.path) ?? new HeadlessAgent(start, options, ways);
@@ -422,7 +422,7 @@ class HeadlessAgent implements HostedAgent {
     return holeValues(this.#options.adapter, this.#options, this.start);
   }
 
-  /** Of the latest turn. */
+  /** Session of the latest turn. */
   get #latestSession(): string | null {
     const latest = readJsonFile(this.#file('headless-session.json')) as { readonly session: string } | null;
     return latest?.session ?? null;

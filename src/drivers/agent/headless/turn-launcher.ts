@@ -97,7 +97,7 @@ export function turnCommand(
   { prompt, model, effort, args, holes, environment }: TurnWords,
 ): Result<Pick<ProgramRequest, 'stdin' | 'commands' | 'shelled' | 'prompt' | 'plan'>, string> {
   const { name } = adapter;
-  const ways = present(adapter.headless, `the adapter ${name} has no turns`);
+  const ways = present(adapter.headless, `the adapter ${name} has no headless turns`);
   const searchPath = environment['PATH'] ?? '';
   const shell = programOn(`${searchPath}:/bin:/usr/bin`, 'sh');
   if (shell === null) return err('there is no shell sh on PATH');

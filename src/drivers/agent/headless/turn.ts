@@ -141,7 +141,7 @@ export class Turn {
   constructor(place: TurnPlace, watcher: TurnWatcher = {}) {
     this.#place = place;
     this.#watcher = watcher;
-    this.#ways = present(place.adapter.headless, `the adapter ${place.adapter.name} has no turns`);
+    this.#ways = present(place.adapter.headless, `the adapter ${place.adapter.name} has no headless turns`);
   }
 
   /** For a turn in state `never`. */
@@ -277,7 +277,7 @@ export class Turn {
     this.#watcher.session?.(session);
   }
 
-  /** Of two processes for one turn only one begins (shell/1), and it may not be ours. */
+  /** If two processes were started for one turn, only one runs (shell/1), and it may not be ours. */
   #leaderEnded(pid: number, status: number): void {
     const { folder, marker } = this.#place;
     const record = status === NOT_BEGUN ? readProcess(folder) : null;

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../../../base/json.ts';
 import { READER_NAMES, readerNamed } from './named.ts';
 import type { Reader } from './reader.ts';
+import { attempts } from '../../../../test/rig/sample.ts';
 
 function reader(name: string): Reader {
   const named = readerNamed(name);
@@ -69,7 +70,7 @@ describe.each(READER_NAMES)('the reader %s', (name) => {
           for (const amount of [usage?.usd, usage?.tokens]) expect((amount ?? 0) >= 0).toBe(true);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: attempts(400) },
     );
   });
 

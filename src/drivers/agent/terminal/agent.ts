@@ -258,7 +258,7 @@ export class TerminalAgent implements HostedAgent {
       return outcome.delivery === 'dead' ? { kind: 'agent-gone' } : { ...outcome, kind: 'not-taken' };
     } catch (error) {
       if (!isErrno(error, ...UNUSABLE)) throw error;
-      return notTaken(`it could not be kept: ${error.message}`);
+      return notTaken(`it could not be saved: ${error.message}`);
     }
   }
 

@@ -11,6 +11,7 @@ import type {
   Observation,
 } from './delivery-machine.ts';
 import { beginDelivery, nextStep } from './delivery-machine.ts';
+import { attempts } from '../../../../test/rig/sample.ts';
 
 const PLAN: DeliveryPlan = {
   preKeys: [],
@@ -484,7 +485,7 @@ describe('whatever is seen', () => {
           expect(submitted.times).toBeLessThanOrEqual(6);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: attempts(2_000) },
     );
   });
 
@@ -528,7 +529,7 @@ describe('whatever is seen', () => {
           return;
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: attempts(2_000) },
     );
   });
 });

@@ -167,7 +167,7 @@ export class Connection {
     stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#lastWords ||= text.trim();
     });
-    // A client that reads nothing is exiting; its last output follows. A killed guard protects nothing any more.
+    // A client that reads nothing is exiting; its last output follows. The guard may have been killed.
     stdin.on('error', () => undefined);
     this.#guarded?.on('error', () => undefined);
     const closed = [stdout, stderr].map((pipe) => new Promise((resolve) => void pipe.once('close', resolve)));

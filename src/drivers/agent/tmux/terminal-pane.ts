@@ -63,7 +63,7 @@ export class TerminalPane {
     this.#transcript = transcript;
   }
 
-  /** Null if it is gone. All values are of one moment. */
+  /** Null if it is gone. All values are from the same moment. */
   async capture(): Promise<PaneCapture | null> {
     const read = await this.#read(
       '#{pane_height} #{pane_width} #{cursor_y} #{cursor_x} #{pane_in_mode} #{alternate_on} #{pane_title}',
@@ -117,7 +117,7 @@ export class TerminalPane {
     await this.#ask([['copy-mode', '-q', '-t', this.id]]);
   }
 
-  /** For programs started in its session from now on. */
+  /** Applies to programs that are started in its session afterwards. */
   async setEnvironment(name: string, value: string): Promise<void> {
     await this.#ask([['set-environment', '-t', this.id, '--', name, value]]);
   }

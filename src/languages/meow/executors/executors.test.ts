@@ -9,6 +9,7 @@ import { ok } from '../../../base/errors.ts';
 import type { CommandSpec } from '../../../ir/effect.ts';
 import { fillText, type Text } from '../../../ir/text.ts';
 import { compileMeow } from '../compile.ts';
+import { attempts } from '../../../../test/rig/sample.ts';
 
 /** @ is the hole. */
 const SCRIPTS = [
@@ -104,7 +105,7 @@ describe.each(PLACES)('in $name', (place) => {
         const { status, stdout } = spawnSync('sh', ['-c', filled.value], { encoding: 'utf8' });
         expect({ status, stdout }).toEqual({ status: 0, stdout: hostile + hostile });
       }),
-      { numRuns: 40 },
+      { numRuns: attempts(40) },
     );
   });
 });
