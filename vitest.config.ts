@@ -50,6 +50,8 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts', 'test/journals/**/*.test.ts', 'test/attacks/**/*.test.ts'],
+          // These tests only start programs, so they can share a process.
+          isolate: false,
           testTimeout: 300_000,
           hookTimeout: 300_000,
           ...WITH_PROCESSES,

@@ -1,5 +1,6 @@
 // Order of the test files: those that take longest start first, whatever their project, so that no core is idle at the
-// end while one long file goes on. Files that are not listed follow, larger ones first.
+// end while one long file goes on. Files that are not listed follow by project, larger ones first: a process takes the
+// next file if that is of the same project.
 
 import { statSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -42,8 +43,17 @@ export class LongestFirst extends BaseSequencer {
       return at === -1 ? LONGEST.length : at;
     };
     const size = ({ moduleId }: TestSpecification): number => statSync(moduleId).size;
-    return files.toSorted((a, b) => groupOf(a) - groupOf(b) || rank(a) - rank(b) || size(b) - size(a));
+    const isBefore = (a: TestSpecification, b: TestSpecification): number => (nameOf(a) < nameOf(b) ? -1 : 1);
+    const byProject = (a: TestSpecification, b: TestSpecification): number =>
+      nameOf(a) === nameOf(b) ? 0 : isBefore(a, b);
+    return files.toSorted(
+      (a, b) => groupOf(a) - groupOf(b) || rank(a) - rank(b) || byProject(a, b) || size(b) - size(a),
+    );
   }
+}
+
+function nameOf({ project }: TestSpecification): string {
+  return project.name;
 }
 
 /** Projects of one group run together, and groups one after the other. */

@@ -44,8 +44,12 @@ describe('a line that is very long', () => {
     ]);
   });
 
-  test.each([7, 64, 65_536])('is worth reading where it has one of the parts in it, in pieces of %i', (length) => {
-    for (const before of [0, 100, 999_990, 1_000_000, 1_400_000]) {
+  test.each([
+    [7, [999_990]],
+    [64, [0, 100, 999_990, 1_000_000, 1_400_000]],
+    [65_536, [0, 100, 999_990, 1_000_000, 1_400_000]],
+  ])('is worth reading where it has one of the parts in it, in pieces of %i', (length, places) => {
+    for (const before of places) {
       const text = Buffer.from(`${filler.slice(0, before)}"type":"result"${filler.slice(before)}`);
       expect(cut(text, length, ['"none"', '"type":"result"'])).toEqual([
         { kind: 'long', from: 0, to: text.length, essential: true },
