@@ -6,6 +6,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Rig, type RunObject, shellStep } from '../rig/rig.ts';
+import { IS_WHOLE } from '../rig/sample.ts';
+
+/** `npm test` shows the same with lib/*.test.toml, in virtual time (examples-tested.test.ts). */
+const whole = test.runIf(IS_WHOLE);
 
 const LIB = join(import.meta.dirname, '../../lib');
 
@@ -95,7 +99,7 @@ describe('lib/worktree', () => {
     expect((await rig.shell('git worktree list | wc -l')).stdout.trim()).toBe('7');
   });
 
-  test('removes a worktree, and succeeds if it is already gone', async () => {
+  whole('removes a worktree, and succeeds if it is already gone', async () => {
     await using rig = await repository();
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w');
     const twice = [
@@ -107,7 +111,7 @@ describe('lib/worktree', () => {
     expect((await rig.shell('git branch --list meow/w')).stdout).toContain('meow/w');
   });
 
-  test('keeps uncommitted work, unless forced', async () => {
+  whole('keeps uncommitted work, unless forced', async () => {
     await using rig = await repository();
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w && echo precious > .meow/worktrees/w/new');
     const { steps } = await run(rig, 'failed', use('remove', 'worktree#remove', 'name = "w"'));
@@ -167,7 +171,7 @@ describe('lib/claude-events', () => {
     }
   });
 
-  test('keeps the contents of the file and replaces its own hooks, however often it runs', async () => {
+  whole('keeps the contents of the file and replaces its own hooks, however often it runs', async () => {
     await using rig = await repository();
     const theirs = { matcher: 'Bash', hooks: [{ type: 'command', command: 'echo mine' }] };
     rig.write(FILE, JSON.stringify({ permissions: { allow: ['Bash'] }, hooks: { PreToolUse: [theirs], Other: [{}] } }));
@@ -183,7 +187,7 @@ describe('lib/claude-events', () => {
     expect((await rig.shell('grep -c settings.local .git/info/exclude')).stdout).toBe('1\n');
   });
 
-  test('does not change a file that is not valid JSON', async () => {
+  whole('does not change a file that is not valid JSON', async () => {
     await using rig = await repository();
     rig.write(FILE, '{ // mine\n}');
     await run(rig, 'failed', setUp('all'));
@@ -272,7 +276,7 @@ describe('lib/approval', () => {
     expect((await rig.meow('logs', 'a', 'after')).stdout).toBe('true well done\n');
   });
 
-  test('fails after a rejection', async () => {
+  whole('fails after a rejection', async () => {
     await using rig = await repository();
     write(rig, ASK + AFTER);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -285,7 +289,7 @@ describe('lib/approval', () => {
     expect((await rig.status('a')).steps['after']?.status).toBe('skipped');
   });
 
-  test('continues after a rejection if told to', async () => {
+  whole('continues after a rejection if told to', async () => {
     await using rig = await repository();
     write(rig, ASK.replace('timeout', 'otherwise = "continue", timeout') + AFTER);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -295,14 +299,14 @@ describe('lib/approval', () => {
     expect((await rig.meow('logs', 'a', 'after')).stdout).toBe('false no\n');
   });
 
-  test('fails without a decision in time', async () => {
+  whole('fails without a decision in time', async () => {
     await using rig = await repository();
     const { steps } = await run(rig, 'failed', ASK.replace('1h', '200ms'));
     expect(steps['ask.decision.too-late']?.status).toBe('failed');
     expect((await rig.meow('logs', 'a', 'ask.decision.too-late')).stderr).toBe('nobody decided release within 200ms\n');
   });
 
-  test('notifies people with a command, and continues if that fails', async () => {
+  whole('notifies people with a command, and continues if that fails', async () => {
     await using rig = await repository();
     const notify = `notify = 'echo "$QUESTION $APPROVE" > told; exit 1', timeout`;
     await run(rig, 'failed', ASK.replace('timeout', notify).replace('1h', '300ms'));
@@ -325,7 +329,7 @@ describe('lib/retry', () => {
     expect(stdout).toMatch(/failed: .*exited with status 1/);
   });
 
-  test('after three failures a person is asked, and may let the run continue', async () => {
+  whole('after three failures a person is asked, and may let the run continue', async () => {
     await using rig = await repository();
     write(rig, STEPS, `[[on]]\n${CRASH}\n`);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -338,7 +342,7 @@ describe('lib/retry', () => {
     expect((await rig.status('a')).steps['after']?.status).toBe('done');
   });
 
-  test('a person may let it fail', async () => {
+  whole('a person may let it fail', async () => {
     await using rig = await repository();
     write(rig, shellStep('build', 'exit 7', 'on_error = "lib/retry#escalate"'));
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -393,7 +397,7 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.guard.1.tell --is 
     expect(ran['monitor.guard.1.tell']?.status).toBe('done');
   });
 
-  test('does not disturb an agent whose context is not full or unknown', async () => {
+  whole('does not disturb an agent whose context is not full or unknown', async () => {
     await using rig = await repository();
     const sim = '[[on]]\nstep = "work"\ndo = [{ wait = "1s" }, { done = true }]\n';
     const { steps } = await run(rig, 'done', [START, work(''), watch('probe = "echo 84"'), stop('work')].join(''), sim);

@@ -3,14 +3,8 @@
 import { userInfo } from 'node:os';
 
 import { messageOf } from '../../app/agent-requests.ts';
-import {
-  chooseGate,
-  decideGate,
-  type GateVerdict,
-  requireQuestion,
-  storeForDecision,
-  verbOf,
-} from '../../app/decide-gate.ts';
+import { decideGate, type GateVerdict, storeForDecision, verbOf } from '../../app/decide-gate.ts';
+import { chooseGate, requireQuestion } from '../../app/gate-choice.ts';
 import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../../app/runs.ts';
 import { shownRun } from '../../app/shown-run.ts';
