@@ -72,7 +72,7 @@ async function questionOf(store: Store, run: string, { force }: GarbageRequest):
   return { standing: () => standing, isForced: () => force };
 }
 
-/** By its journal, if it has one that can be read. */
+/** What is known about a run: from its journal, if it has a readable one. */
 async function knownFrom(project: Project, store: Store, run: string): Promise<KnownRun> {
   const state = (await hasRun(store, run)) ? await unlessRefused(readRun(store, run), null) : null;
   return knownRun(run, dirname(project.meow), state?.state ?? null);

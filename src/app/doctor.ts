@@ -104,7 +104,7 @@ function checkFolder(project: Project): Check {
     return ok('runs', `are kept in ${shown}`);
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    return missing('runs', `cannot be kept in ${shown} (${error.code})`, `make it writable for you: ${at}`, true);
+    return missing('runs', `cannot be stored in ${shown} (${error.code})`, `make it writable for you: ${at}`, true);
   }
 }
 

@@ -10,7 +10,7 @@ import { terminalSize } from './terminal.ts';
 
 const INTERVAL_MS = 100;
 const TICK_MS = 1_000;
-/** Sizes often change in a row, and tmux reports them late: a picture that is drawn meanwhile is in the wrong place. */
+/** The size often changes several times in a row, and tmux reports it late. A picture drawn meanwhile would be misplaced. */
 const RESIZE_MS = 300;
 
 export interface Picture {

@@ -73,7 +73,7 @@ function ofAgent(state: RunState, gate: string, agent: string, said: GateVerdict
   return ok({ verdict, asking: state.gates.get(gate)?.asked ?? 0 });
 }
 
-/** Whether a person cannot have this name. */
+/** Whether no person may have this name. */
 export function isReserved(name: string): boolean {
   return isAgent(name) || name.startsWith(SIGNER_PREFIX);
 }

@@ -11,7 +11,7 @@ export interface Report {
   readonly warning: Complain;
   /** All diagnostics in text order. */
   readonly diagnostics: () => readonly Diagnostic[];
-  /** A report of a part of the text. It has its own diagnostics; the limit on their number is that of the whole. */
+  /** A report of a part of the text. It has its own diagnostics, and shares the limit on their number. */
   readonly part: () => Report;
 }
 

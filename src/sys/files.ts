@@ -388,7 +388,7 @@ export function readJsonFile(path: string): unknown {
   return parseJson(readUntrustedFile(path, READ_BYTES_MAX)?.text ?? '');
 }
 
-/** Longer texts are impossible in one piece. */
+/** Node cannot hold much longer texts in one string. */
 const READ_BYTES_MAX = 500_000_000;
 
 /** Adds a value to a file with one JSON text a line. */

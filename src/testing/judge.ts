@@ -306,6 +306,6 @@ function judgeRules(test: WorkflowTest, { used }: WorldEnd): readonly TestFailur
 }
 
 function tooLong({ recordsMax }: WorkflowTest): TestFailure {
-  const message = `the run has more than ${recordsMax} records and was ended; a loop may have no end, or set max_records`;
+  const message = `the run has more than ${recordsMax} records and was ended; a loop may have no end; if not, raise max_records`;
   return failureAt('max_records', recordsMax, null, message);
 }

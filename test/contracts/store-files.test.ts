@@ -529,7 +529,7 @@ describe('a run that cannot be created leaves nothing behind (files/2)', () => {
   test('if .meow is a file', async () => {
     await writeFile(join(project, '.meow'), '');
     const refusal = await refusalOf(store.create('wf-1', aProgram()));
-    expect(refusal.message).toContain('a file is in the place of a folder (ENOTDIR');
+    expect(refusal.message).toContain('there is a file where a folder is needed (ENOTDIR');
     expect(refusal.hint).toContain('.meow must be a folder');
     expect((await refusalOf(store.list())).message).toContain('cannot list the runs');
     expect(await readdir(project)).toEqual(['.meow']);

@@ -92,7 +92,7 @@ export interface Task {
 export function taskOf(context: ConductorContext, effect: Effect): Task {
   // Steps of a block have ids below the visit: `fix#2.turn`.
   const pattern = /^((.*)#\d+)(?:\..*)?$/;
-  const [, visit = '', step = ''] = present(pattern.exec(effect.step), `${effect.step} is of no visit`);
+  const [, visit = '', step = ''] = present(pattern.exec(effect.step), `${effect.step} belongs to no visit`);
   return { context, effect, visit, step, folder: stepFolder(context.run.files, effect.step, effect.attempt) };
 }
 

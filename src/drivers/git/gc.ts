@@ -37,7 +37,7 @@ export function findRemains(repository: Repository, known: KnownRun): Promise<Re
   return asResult(async () => remainsOf(repository, known, await refsOf(repository)));
 }
 
-/** By the journal; without one, a run can only have worked in the worktree that its id names, from an unknown commit. */
+/** From the journal. Without one, a run can only have worked in the worktree that its id names, from an unknown commit. */
 export type KnownRun = Omit<StartedRun, 'base'> & { readonly base: string | null };
 
 /** The verdict says what was done. */

@@ -127,14 +127,10 @@ describe('large texts are read in good time', () => {
     ['backslashes in a heredoc', 'cat <<E\n\\\n'],
     ['cases', 'case x in '],
     ['comments', '# {{date}}\n'],
-  ])(
-    'a megabyte of %s',
-    (_name, piece) => {
-      const { diagnostics } = compile(script(piece.repeat(Math.floor(1_000_000 / piece.length))));
-      expect(diagnostics.length).toBeLessThan(1_000);
-    },
-    10_000,
-  );
+  ])('half a megabyte of %s', (_name, piece) => {
+    const { diagnostics } = compile(script(piece.repeat(Math.floor(500_000 / piece.length))));
+    expect(diagnostics.length).toBeLessThan(1_000);
+  });
 
   test('ten thousand steps in a chain, each with a reference', () => {
     const steps = Array.from({ length: 10_000 }, (_, index) => {
@@ -146,7 +142,7 @@ describe('large texts are read in good time', () => {
     const { program, diagnostics } = compile(`[main]\n${steps.join('')}`);
     expect(diagnostics).toEqual([]);
     expect(program?.blocks['main']?.steps).toHaveLength(10_000);
-  }, 10_000);
+  });
 
   test('a ring of ten thousand steps is one mistake', () => {
     const steps = Array.from({ length: 10_000 }, (_, index) => {
@@ -154,12 +150,12 @@ describe('large texts are read in good time', () => {
       return `[[main.steps]]\nid = "s${String(index)}"\nexecutor = "shell"\ncommand = "true"\nneeds = ["s${next}"]\n`;
     });
     expect(compile(`[main]\n${steps.join('')}`).diagnostics).toMatchObject([{ code: 'need-cycle' }]);
-  }, 10_000);
+  });
 });
 
 describe('large workflows are linked in good time', () => {
   const step = (workflow: string, id: string, rest: string): string => `[[${workflow}.steps]]\nid = "${id}"\n${rest}\n`;
-  const numbers = Array.from({ length: 2_000 }, (_, index) => String(index));
+  const numbers = Array.from({ length: 1_000 }, (_, index) => String(index));
 
   test('a chain of workflows, each seeing what those before it declare', () => {
     const chain = numbers.map(
@@ -168,7 +164,7 @@ describe('large workflows are linked in good time', () => {
     );
     const text = `${chain.slice(0, 300).join('')}[main]\n${step('main', 'a', 'executor = "expand"\ntemplate = ".w0"')}`;
     expect(compile(text).diagnostics).toMatchObject([{ code: 'endless-expansion' }]);
-  }, 10_000);
+  });
 
   test('a template that thousands of steps lead to, and refers to what none of them has', () => {
     const calls = numbers.map((n) => step('main', `s${n}`, 'executor = "expand"\ntemplate = ".t"'));
@@ -177,7 +173,7 @@ describe('large workflows are linked in good time', () => {
     );
     const { diagnostics } = compile(`[main]\n${calls.join('')}[t]\n${uses.join('')}`);
     expect(diagnostics.at(-1)).toMatchObject({ code: 'too-many-problems' });
-  }, 10_000);
+  });
 
   test('a variable that is passed under its own name, everywhere', () => {
     const calls = numbers.map((n) =>
@@ -185,7 +181,7 @@ describe('large workflows are linked in good time', () => {
     );
     const { diagnostics } = compile(`[main.variables]\nkind = "main"\n${calls.join('')}`);
     expect(diagnostics).toEqual([]);
-  }, 10_000);
+  });
 
   test('agents by the thousands', () => {
     const agents = numbers.flatMap((n) => [
@@ -193,7 +189,7 @@ describe('large workflows are linked in good time', () => {
       step('main', `p${n}`, `executor = "agent"\nagent = "a${n}"\nprompt = "x"\nneeds = ["s${n}"]`),
     ]);
     expect(compile(`[main]\n${agents.join('')}`).diagnostics).toEqual([]);
-  }, 10_000);
+  });
 
   test('patterns below a workflow that leads to itself', () => {
     const needs = `needs = ["a.${'*.'.repeat(200)}z"]`;
@@ -204,7 +200,7 @@ describe('large workflows are linked in good time', () => {
       step('main', 'c', `executor = "shell"\ncommand = "true"\n${needs}`),
     ].join('');
     expect(compile(text).diagnostics).toMatchObject([{ code: 'empty-pattern' }]);
-  }, 10_000);
+  });
 
   test('steps inline in steps inline in steps', () => {
     const nest = (depth: number): string =>
@@ -216,11 +212,11 @@ describe('large workflows are linked in good time', () => {
     expect(Object.keys(program?.blocks ?? {})).toHaveLength(21);
     for (const depth of [100, 1_000])
       expect(compile(`[main]\nsteps = [${nest(depth)}]\n`).diagnostics.length).toBeLessThan(500);
-  }, 10_000);
+  });
 });
 
 test('of a very long line only the part at fault is kept, and of a very long name its beginning', () => {
-  const long = 'x'.repeat(2_000_000);
+  const long = 'x'.repeat(500_000);
   const text = `[main]\n[[main.steps]]\nid = "a"\nexecutor = "shell"\ncommand = "${long} {{nobody}} ${long}"\nneeds = ["${long}"]\n`;
   const { diagnostics } = compile(text);
   expect(diagnostics.map(({ code }) => code)).toEqual(['unknown-variable', 'unknown-need']);
