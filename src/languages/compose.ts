@@ -98,12 +98,16 @@ export function symbolsOf(
   return language.symbols?.(source, new Parts(around).context(null, ''), agents) ?? null;
 }
 
-/** Whether the path is a workflow that others may enter. */
+/** The language of a path. `sure`: whether a language that is only possible counts, if no other is certain. */
 export function detectLanguage(reader: SourceReader, path: string, sure: 'yes' | 'maybe'): Language | null {
   if (reader.kindOf(path) === null) return null;
-  const detected = LANGUAGES.map((language) => ({ language, is: language.detect(reader, path) }));
-  const found = detected.find(({ is }) => is === 'yes') ?? detected.find(({ is }) => is === sure);
-  return found?.language ?? null;
+  let possible: Language | null = null;
+  for (const language of LANGUAGES) {
+    const is = language.detect(reader, path);
+    if (is === 'yes') return language;
+    if (is === sure) possible ??= language;
+  }
+  return possible;
 }
 
 /** The entered workflows, each compiled once per way of reporting its failure. */
