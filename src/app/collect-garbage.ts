@@ -37,7 +37,7 @@ export interface GarbageResult {
 
 export async function collectGarbage(project: Project, request: GarbageRequest): Promise<GarbageResult> {
   const opened = await Repository.open(project.cwd, ownEnvironment());
-  // No run can have worked in it.
+  // No run can have worked in a repository without a commit.
   if (!opened.ok && opened.error.kind === 'no-commits') return { verdicts: [], problems: [] };
   const repository = orThrow(opened);
   const found = orThrow(await findRuns(repository));

@@ -68,7 +68,7 @@ function startIn(state: RunState): StartFacts | null {
   return null;
 }
 
-/** `cwd`: where commands are typed. */
+/** `cwd`: the folder in which the user types commands. */
 export async function describeWorkspace(state: RunState, palette: Palette, cwd: string): Promise<readonly string[]> {
   const view = await workspaceOf(state);
   if (view === null) return [];

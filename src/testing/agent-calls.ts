@@ -1,4 +1,4 @@
-// Calls of `meow` by simulated agents: as messages to the run, and how the program would end that they call.
+// Calls of `meow` by simulated agents: as messages to the run, and the end of the called program.
 
 import type { Answer, Message } from '../ipc/protocol.ts';
 import type { MeowCall, ProgramEnd } from '../sim/turn.ts';

@@ -35,7 +35,7 @@ export interface TreeOptions {
   readonly interrupted: boolean;
   /** The closing summary follows and lists all warnings. */
   readonly closing: boolean;
-  /** About the work that open gates decide on. */
+  /** Lines about the work that open gates decide on. */
   readonly work?: readonly string[];
 }
 

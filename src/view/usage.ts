@@ -21,7 +21,7 @@ export function runDuration(state: RunState, now: number): number | null {
   return startedAt === null ? null : presentTime(absencesOf(state), startedAt, endedAt ?? now);
 }
 
-/** From a moment until now, or until the run was paused. */
+/** Time from a moment until now, or until the run was paused. */
 export function timeSince(state: RunState, from: number, now: number): number {
   return presentTime(absencesOf(state), from, state.end === 'paused' ? (state.endedAt ?? now) : now);
 }

@@ -1,5 +1,7 @@
 // Runs every workflow of lib/ with the built binary, as a user's workflow would: by `lib/NAME#WORKFLOW`, from a project
 // without its own lib. The last test fails if a file has no test.
+//
+// What lib/*.test.toml shows as well, in virtual time, runs here only with MEOW_SWEEP=whole.
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -7,9 +9,6 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Rig, type RunObject, shellStep } from '../rig/rig.ts';
 import { IS_WHOLE } from '../rig/sample.ts';
-
-/** `npm test` shows the same with lib/*.test.toml, in virtual time (examples-tested.test.ts). */
-const whole = test.runIf(IS_WHOLE);
 
 const LIB = join(import.meta.dirname, '../../lib');
 
@@ -99,7 +98,7 @@ describe('lib/worktree', () => {
     expect((await rig.shell('git worktree list | wc -l')).stdout.trim()).toBe('7');
   });
 
-  whole('removes a worktree, and succeeds if it is already gone', async () => {
+  test.runIf(IS_WHOLE)('removes a worktree, and succeeds if it is already gone', async () => {
     await using rig = await repository();
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w');
     const twice = [
@@ -111,7 +110,7 @@ describe('lib/worktree', () => {
     expect((await rig.shell('git branch --list meow/w')).stdout).toContain('meow/w');
   });
 
-  whole('keeps uncommitted work, unless forced', async () => {
+  test.runIf(IS_WHOLE)('keeps uncommitted work, unless forced', async () => {
     await using rig = await repository();
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w && echo precious > .meow/worktrees/w/new');
     const { steps } = await run(rig, 'failed', use('remove', 'worktree#remove', 'name = "w"'));
@@ -171,7 +170,7 @@ describe('lib/claude-events', () => {
     }
   });
 
-  whole('keeps the contents of the file and replaces its own hooks, however often it runs', async () => {
+  test.runIf(IS_WHOLE)('keeps the contents of the file and replaces its own hooks, however often it runs', async () => {
     await using rig = await repository();
     const theirs = { matcher: 'Bash', hooks: [{ type: 'command', command: 'echo mine' }] };
     rig.write(FILE, JSON.stringify({ permissions: { allow: ['Bash'] }, hooks: { PreToolUse: [theirs], Other: [{}] } }));
@@ -187,7 +186,7 @@ describe('lib/claude-events', () => {
     expect((await rig.shell('grep -c settings.local .git/info/exclude')).stdout).toBe('1\n');
   });
 
-  whole('does not change a file that is not valid JSON', async () => {
+  test.runIf(IS_WHOLE)('does not change a file that is not valid JSON', async () => {
     await using rig = await repository();
     rig.write(FILE, '{ // mine\n}');
     await run(rig, 'failed', setUp('all'));
@@ -276,7 +275,7 @@ describe('lib/approval', () => {
     expect((await rig.meow('logs', 'a', 'after')).stdout).toBe('true well done\n');
   });
 
-  whole('fails after a rejection', async () => {
+  test.runIf(IS_WHOLE)('fails after a rejection', async () => {
     await using rig = await repository();
     write(rig, ASK + AFTER);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -289,7 +288,7 @@ describe('lib/approval', () => {
     expect((await rig.status('a')).steps['after']?.status).toBe('skipped');
   });
 
-  whole('continues after a rejection if told to', async () => {
+  test.runIf(IS_WHOLE)('continues after a rejection if told to', async () => {
     await using rig = await repository();
     write(rig, ASK.replace('timeout', 'otherwise = "continue", timeout') + AFTER);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -299,14 +298,14 @@ describe('lib/approval', () => {
     expect((await rig.meow('logs', 'a', 'after')).stdout).toBe('false no\n');
   });
 
-  whole('fails without a decision in time', async () => {
+  test.runIf(IS_WHOLE)('fails without a decision in time', async () => {
     await using rig = await repository();
     const { steps } = await run(rig, 'failed', ASK.replace('1h', '200ms'));
     expect(steps['ask.decision.too-late']?.status).toBe('failed');
     expect((await rig.meow('logs', 'a', 'ask.decision.too-late')).stderr).toBe('nobody decided release within 200ms\n');
   });
 
-  whole('notifies people with a command, and continues if that fails', async () => {
+  test.runIf(IS_WHOLE)('notifies people with a command, and continues if that fails', async () => {
     await using rig = await repository();
     const notify = `notify = 'echo "$QUESTION $APPROVE" > told; exit 1', timeout`;
     await run(rig, 'failed', ASK.replace('timeout', notify).replace('1h', '300ms'));
@@ -329,7 +328,7 @@ describe('lib/retry', () => {
     expect(stdout).toMatch(/failed: .*exited with status 1/);
   });
 
-  whole('after three failures a person is asked, and may let the run continue', async () => {
+  test.runIf(IS_WHOLE)('after three failures a person is asked, and may let the run continue', async () => {
     await using rig = await repository();
     write(rig, STEPS, `[[on]]\n${CRASH}\n`);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -342,7 +341,7 @@ describe('lib/retry', () => {
     expect((await rig.status('a')).steps['after']?.status).toBe('done');
   });
 
-  whole('a person may let it fail', async () => {
+  test.runIf(IS_WHOLE)('a person may let it fail', async () => {
     await using rig = await repository();
     write(rig, shellStep('build', 'exit 7', 'on_error = "lib/retry#escalate"'));
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -397,7 +396,7 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.guard.1.tell --is 
     expect(ran['monitor.guard.1.tell']?.status).toBe('done');
   });
 
-  whole('does not disturb an agent whose context is not full or unknown', async () => {
+  test.runIf(IS_WHOLE)('does not disturb an agent whose context is not full or unknown', async () => {
     await using rig = await repository();
     const sim = '[[on]]\nstep = "work"\ndo = [{ wait = "1s" }, { done = true }]\n';
     const { steps } = await run(rig, 'done', [START, work(''), watch('probe = "echo 84"'), stop('work')].join(''), sim);

@@ -9,6 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Longer than ten seconds on an idle machine; longest first. */
 const LONGEST = [
   'test/attacks/git.test.ts',
+  'test/e2e/examples-tested.test.ts',
   'test/attacks/twins.test.ts',
   'test/contracts/terminal-hostile.test.ts',
   'test/contracts/terminal-crash.test.ts',
@@ -20,7 +21,6 @@ const LONGEST = [
   'test/e2e/raymond-agents.test.ts',
   'test/e2e/examples.test.ts',
   'test/e2e/agents.test.ts',
-  'test/e2e/examples-tested.test.ts',
   'test/attacks/planted-files.test.ts',
   'test/attacks/random.test.ts',
   'test/attacks/shortage.test.ts',
@@ -33,6 +33,8 @@ const LONGEST = [
   'test/e2e/doctor.test.ts',
   'test/e2e/interrupted.test.ts',
   'test/e2e/raymond-sessions.test.ts',
+  'test/e2e/crash-sweep.test.ts',
+  'test/e2e/conductor-sweep.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {

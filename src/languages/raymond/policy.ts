@@ -35,7 +35,7 @@ export function readPolicy(reading: Reading, map: YamlMap): Policy | null {
     return null;
   }
   const allowed = second === undefined ? first : satisfyingBoth(first, second);
-  // What was not understood may have allowed something.
+  // A part that was not understood may have allowed something.
   if (allowed.length === 0 && errors() === before) {
     const contradicts = second !== undefined && first.length > 0 && second.length > 0;
     const message = contradicts ? 'no transition satisfies both forms of the policy' : 'the policy allows nothing';

@@ -15,7 +15,7 @@ import type { Executor } from './executor.ts';
 const CONDITIONS = ['until', 'while'] as const;
 const ENDS = [...CONDITIONS, 'until_output'] as const;
 const EXHAUSTED = 'on_exhausted';
-/** The number of the round; after the last one, its number. */
+/** Number of the current round; after the loop, that of the last one. */
 const BRINGS = ['round'];
 
 export const loop: Executor = {
