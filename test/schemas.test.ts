@@ -47,29 +47,29 @@ describe.each(Object.entries(KINDS))('the schema of %s', (name, kind) => {
   });
 
   test.each(shipped)('accepts %s', (file) => {
-    accepts(name)(parsed(kind, readFileSync(join(ROOT, file), 'utf8')));
+    accepts(name)(parsed(kind.syntax, readFileSync(join(ROOT, file), 'utf8')));
     expect(accepts(name).errors ?? []).toEqual([]);
   });
 
   test('accepts a document with every key, and so does the reader', () => {
     const text = completeText(name, kind);
     expect(kind.problems(text)).toEqual([]);
-    accepts(name)(parsed(kind, text));
+    accepts(name)(parsed(kind.syntax, text));
     expect(accepts(name).errors ?? []).toEqual([]);
     const { root } = DOCUMENTS[name] ?? expect.fail();
     const names = new Set([...tablesBelow(root)].flatMap((table) => namesOf(allKeys(table))));
-    const used = usedKeys(root, parsed(kind, text));
+    const used = usedKeys(root, parsed(kind.syntax, text));
     // Only an older file has it.
     expect([...names].filter((key) => !used.has(key))).toEqual(name === 'meow' ? ['meta'] : []);
   });
 
   test.each(Object.entries(brokenTexts(name)))('refuses %s, as the reader does', (_, text) => {
     expect(kind.problems(text)).not.toEqual([]);
-    expect(accepts(name)(parsed(kind, text))).toBe(false);
+    expect(accepts(name)(parsed(kind.syntax, text))).toBe(false);
   });
 
   test('refuses only what the reader refuses, wherever a value is changed', () => {
-    const document = parsed(kind, completeText(name, kind));
+    const document = parsed(kind.syntax, completeText(name, kind));
     const changes = [...changesOf(document, [], { at: 0 })].filter(
       ({ changed }) => kind.syntax === 'yaml' || !JSON.stringify(changed).includes('null'),
     );
@@ -159,7 +159,7 @@ describe('the schema of MEOW workflows', () => {
     const text = '[meta]\nname = "a"\n[variables]\nx = 1\n[[steps]]\nid = "a"\nexecutor = "shell"\ncommand = "true"\n';
     const { meow = expect.fail() } = KINDS;
     expect(meow.problems(text)).toEqual([]);
-    expect(acceptsMeow(parsed(meow, text))).toBe(true);
+    expect(acceptsMeow(parsed(meow.syntax, text))).toBe(true);
   });
 
   test('refuses a key of another executor', () => {

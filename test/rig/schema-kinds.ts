@@ -101,7 +101,7 @@ function conductorProblems(text: string): Problems {
   }).diagnostics;
 }
 
-export function parsed({ syntax }: Kind, text: string): Json {
+export function parsed(syntax: Kind['syntax'], text: string): Json {
   if (syntax === 'yaml') return parseYaml(text) as Json;
   const root = readToml(createReport(makeSource('a', text)));
   return root === null ? {} : tomlToJson(root);
