@@ -19,8 +19,8 @@ const FIRST = 'hello';
 const ENDING = '.meow.toml';
 
 export function init({ template = FIRST }: { readonly template?: string }): number {
-  const folder = join(packageFolder(), 'lib/init');
-  const names = namesIn(folder);
+  const folder = templateFolder();
+  const names = templateNames();
   if (!names.includes(template)) throw unknownTemplate(folder, names, template);
   const project = findProject();
   const meow = join(project.cwd, '.meow');
@@ -70,9 +70,15 @@ function writeSchema(folder: string, name: string): boolean {
 /** Files of runs. Workflows may be stored beside them. */
 const IGNORED = '/workflows/*/\n/workflows/*.yaml\n/workflows/*.yaml.*\n/worktrees/\n';
 
+function templateFolder(): string {
+  return join(packageFolder(), 'lib/init');
+}
+
 /** The recommended one first. */
-function namesIn(folder: string): readonly string[] {
-  const names = readdirSync(folder).flatMap((file) => (file.endsWith(ENDING) ? [file.slice(0, -ENDING.length)] : []));
+export function templateNames(): readonly string[] {
+  const names = readdirSync(templateFolder()).flatMap((file) =>
+    file.endsWith(ENDING) ? [file.slice(0, -ENDING.length)] : [],
+  );
   return [FIRST, ...names.filter((name) => name !== FIRST).toSorted()];
 }
 

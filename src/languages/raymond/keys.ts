@@ -2,7 +2,7 @@
 // absent.
 
 import { TAG_RULES } from '../../ir/machine.ts';
-import { TRANSITION_TAGS, type TransitionTag } from '../../ir/tags.ts';
+import { type TagName, TRANSITION_TAGS, type TransitionTag } from '../../ir/tags.ts';
 import {
   ANY,
   BOOLEAN,
@@ -17,12 +17,29 @@ import {
   listOf,
   mapOf,
   namesOf,
+  needed,
   type Shape,
   type Table,
   tableOf,
   TEXT,
   words,
 } from '../keys.ts';
+
+/** What each tag does. */
+const TAGS: Readonly<Record<TagName, string>> = {
+  goto: 'Continues at that state, in the same session.',
+  reset: 'Continues at that state, in a fresh session; pending returns are dropped.',
+  call: 'Continues at that state, in a copy of the session; its result leads to the state of return.',
+  function: 'Continues at that state, in a fresh session; its result leads to the state of return.',
+  fork: 'Starts a new agent at that state, and continues at the state of next.',
+  result: 'Returns a text to the state that the last call names; without a call, the agent ends.',
+  ask: 'Asks a person, and continues at the state of next.',
+  'call-workflow': 'Calls another workflow, in a copy of the session.',
+  'function-workflow': 'Calls another workflow, in a fresh session.',
+  'fork-workflow': 'Starts a new agent in another workflow, and continues at the state of next.',
+  'reset-workflow': 'Continues in another workflow, in a fresh session.',
+  print: 'Shows a text to people; it is not a transition.',
+};
 
 const NOTHING: Shape = { kind: 'nothing' };
 const TEXT_OR_NOTHING = either(TEXT, NOTHING);
@@ -118,7 +135,7 @@ const TRANSITION: Table = {
         tag,
         {
           name: `transition ${tag}`,
-          doc: `A transition by ${tag}.`,
+          doc: TAGS[tag],
           keys: [...partsOf(tag, ['target']), ...(TRANSITION_PARTS[tag] ?? [])],
           ...(tag === 'ask' ? { together: [['timeout_next', 'timeout']] as const } : {}),
         },
@@ -162,47 +179,55 @@ export const POLICY_KEYS = [
   ),
 ] as const;
 
-/** Keys of front matter. */
-export const STATE_KEYS: readonly Key[] = [
-  ...SETTINGS,
-  ...POLICY_KEYS,
-  key('max_visits', either(integer(1), NOTHING), 'Number of visits after which then is entered instead.'),
-  key('then', TEXT_OR_NOTHING, 'State that is entered after the last visit of max_visits.'),
-  RESET,
-  ...FOR_PEOPLE,
-];
+/** Front matter of a prompt. */
+export const STATE: Table = {
+  name: 'state',
+  doc: 'What a prompt may do, and who performs it.',
+  keys: [
+    ...SETTINGS,
+    ...POLICY_KEYS,
+    key('max_visits', either(integer(1), NOTHING), 'Number of visits after which then is entered instead.'),
+    key('then', TEXT_OR_NOTHING, 'State that is entered after the last visit of max_visits.'),
+    RESET,
+    ...FOR_PEOPLE,
+  ],
+  together: [
+    ['max_visits', 'then'],
+    ['then', 'max_visits'],
+  ],
+};
 
-/** Keys of `workflow.yaml`. */
-export const WORKFLOW_KEYS: readonly Key[] = [
-  ...SETTINGS,
-  key('id', ANY, 'Identifier for people.'),
-  ...FOR_PEOPLE,
-  RESET,
-  key(
-    'default_budget',
-    either({ kind: 'number', above: 0 }, NOTHING),
-    'Limit of the cost in dollars, for runs without --budget-usd.',
-  ),
-];
+/** `workflow.yaml` in a folder. */
+export const MANIFEST: Table = {
+  name: 'workflow.yaml',
+  doc: 'Defaults for all states.',
+  keys: [
+    ...SETTINGS,
+    key('id', ANY, 'Identifier for people.'),
+    ...FOR_PEOPLE,
+    RESET,
+    key(
+      'default_budget',
+      either({ kind: 'number', above: 0 }, NOTHING),
+      'Limit of the cost in dollars, for runs without --budget-usd.',
+    ),
+  ],
+};
 
 const OTHER_SYSTEMS = 'Script for another system; meow ignores it.';
 
-/** Of a single file. */
-export const STATE: Table = {
-  name: 'state',
+/** A state beside others in one file. */
+export const FILE_STATE: Table = {
+  ...STATE,
   doc: 'A prompt or a script, and what it may do.',
   keys: [
     key('prompt', TEXT_OR_NOTHING, 'Text of the prompt.'),
     key('sh', TEXT_OR_NOTHING, 'Script instead of a prompt, run with bash.'),
     key('ps1', ANY, OTHER_SYSTEMS),
     key('bat', ANY, OTHER_SYSTEMS),
-    ...STATE_KEYS,
+    ...STATE.keys,
   ],
   choices: [{ keys: ['prompt', 'sh'], required: true }],
-  together: [
-    ['max_visits', 'then'],
-    ['then', 'max_visits'],
-  ],
 };
 
 export const RAYMOND: Document = {
@@ -212,18 +237,15 @@ export const RAYMOND: Document = {
     name: 'workflow',
     doc: 'States by name, and defaults for all of them.',
     keys: [
-      ...WORKFLOW_KEYS,
-      {
-        ...key(
-          'states',
-          mapOf(
-            tableOf(() => STATE),
-            String.raw`^(?!\.{1,2}$)(?!\s)[^\\/]*[^\\/\s]$`,
-          ),
-          'States by name, such as START.',
+      ...MANIFEST.keys,
+      needed(
+        'states',
+        mapOf(
+          tableOf(() => FILE_STATE),
+          String.raw`^(?!\.{1,2}$)(?!\s)[^\\/]*[^\\/\s]$`,
         ),
-        required: true,
-      },
+        'States by name, such as START.',
+      ),
     ],
   },
 };

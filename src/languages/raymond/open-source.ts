@@ -20,7 +20,7 @@ import {
   type YamlMap,
   type YamlScalar,
 } from '../yaml-tree.ts';
-import { RAYMOND, STATE, STATE_KEYS, WORKFLOW_KEYS } from './keys.ts';
+import { FILE_STATE, MANIFEST, RAYMOND } from './keys.ts';
 import { findStart, nameStates, stemOf, type TakenIds } from './names.ts';
 import { readBudget, readReset, readSettings } from './settings.ts';
 import { readState } from './state.ts';
@@ -35,7 +35,7 @@ import {
   type WorkflowSyntax,
 } from './syntax.ts';
 
-const MANIFEST = 'workflow.yaml';
+const MANIFEST_NAME = 'workflow.yaml';
 
 export function openSource(source: RaymondSource, prefix: string, taken: TakenIds): WorkflowSyntax {
   return source.kind === 'folder' ? openFolder(source, prefix, taken) : openSingle(source, prefix, taken);
@@ -51,7 +51,7 @@ function openFolder(source: FolderSource, prefix: string, taken: TakenIds): Work
   const read = files.map((file) => (/\.md$/i.test(file.name) ? readPrompt(file, names) : readScript(file, names)));
   const manifest = openManifest(source);
   const opened = assemble(source, report, manifest, names, read);
-  warnOfResets(read, opened.start, `to ${MANIFEST}`);
+  warnOfResets(read, opened.start, `to ${MANIFEST_NAME}`);
   return { ...opened, reports: [report, manifest.report, ...strangers, ...read.map((state) => state.report)] };
 }
 
@@ -100,7 +100,7 @@ function assemble(
 }
 
 export function isState({ name, isExecutable }: RaymondFile): boolean {
-  if (name.startsWith('.') || /^readme\.md$/i.test(name) || name === MANIFEST) return false;
+  if (name.startsWith('.') || /^readme\.md$/i.test(name) || name === MANIFEST_NAME) return false;
   return /\.(?:md|sh)$/i.test(name) || isExecutable;
 }
 
@@ -120,7 +120,7 @@ function readPrompt({ name, file, text: written }: RaymondFile, names: StateName
   }
   const placeOf = (from: number, to: number): Place => ({ from: offset + from, to: offset + to });
   const keys = map ?? NO_KEYS;
-  return readState({ name, report, place: START, body: { kind: 'prompt', text, placeOf }, keys }, names, STATE_KEYS);
+  return readState({ name, report, place: START, body: { kind: 'prompt', text, placeOf }, keys }, names);
 }
 
 function readScript(file: RaymondFile, names: StateNames): StateSyntax {
@@ -128,19 +128,19 @@ function readScript(file: RaymondFile, names: StateNames): StateSyntax {
   const { text } = report.source;
   const placeOf = (from: number, to: number): Place => ({ from, to });
   const body = { kind: 'script', command: fileCommand(file), text, placeOf } as const;
-  return readState({ name: file.name, report, place: START, body, keys: NO_KEYS }, names, STATE_KEYS);
+  return readState({ name: file.name, report, place: START, body, keys: NO_KEYS }, names);
 }
 
 function openManifest({ files }: FolderSource): Manifest {
-  const file = files.find(({ name, leadsOut }) => name === MANIFEST && !leadsOut);
-  const report = createReport(makeSource(file?.file ?? MANIFEST, file?.text ?? ''));
+  const file = files.find(({ name, leadsOut }) => name === MANIFEST_NAME && !leadsOut);
+  const report = createReport(makeSource(file?.file ?? MANIFEST_NAME, file?.text ?? ''));
   const value = readYaml(report, { from: 0, to: report.source.text.length });
   if (value?.kind === 'map') {
-    checkKeys(report, value, namesOf(WORKFLOW_KEYS), MANIFEST);
+    checkKeys(report, value, namesOf(MANIFEST.keys), MANIFEST_NAME);
     return { report, keys: value };
   }
   if (value !== null && value.kind !== 'nothing') {
-    const message = `${MANIFEST} must be keys and values, got ${describeYaml(value)}`;
+    const message = `${MANIFEST_NAME} must be keys and values, got ${describeYaml(value)}`;
     report.error('wrong-type', value.place, message, 'For example reset: keep-stack.');
   }
   return { report, keys: NO_KEYS };
@@ -208,7 +208,7 @@ function readEntry(whole: Report, { key, keyPlace, value }: YamlEntry, names: St
       ? { kind: 'prompt', text: prompt?.text.trimEnd() ?? '', placeOf }
       : { kind: 'script', command: textCommand(script.text), text: script.text, placeOf };
   const state = { name: key, report, place: keyPlace, body, keys: value };
-  return readState(state, names, STATE.keys);
+  return readState(state, names, FILE_STATE);
 }
 
 /** It must not be empty; beside a script, a key without a value counts as absent. */

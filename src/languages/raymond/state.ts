@@ -3,9 +3,10 @@
 import { own } from '../../base/json.ts';
 import { findState, plainPath, TAG_RULES } from '../../ir/machine.ts';
 import { allTags } from '../../ir/tags.ts';
-import { type Key, namesOf } from '../keys.ts';
+import { namesOf, type Table } from '../keys.ts';
 import { checkKeys } from '../report.ts';
 import { countAt, textAt } from '../yaml-fields.ts';
+import { STATE } from './keys.ts';
 import { stateNamed, stemOf } from './names.ts';
 import { readPolicy } from './policy.ts';
 import { readSettings } from './settings.ts';
@@ -13,10 +14,10 @@ import type { Body, MentionedTag, Named, StateNames, StateSyntax, Visits } from 
 
 type StateText = Pick<StateSyntax, 'name' | 'report' | 'place' | 'body' | 'keys'>;
 
-/** `known`: its keys, which depend on the kind of file. Of `reset` the reader of the first state takes care. */
-export function readState(written: StateText, names: StateNames, known: readonly Key[]): StateSyntax {
+/** `table`: the keys of its file format. Of `reset` the reader of the first state takes care. */
+export function readState(written: StateText, names: StateNames, table: Table = STATE): StateSyntax {
   const { name, report, body, keys } = written;
-  checkKeys(report, keys, namesOf(known), `the state ${name}`);
+  checkKeys(report, keys, namesOf(table.keys), `the state ${name}`);
   const stem = stemOf(name);
   return {
     ...written,

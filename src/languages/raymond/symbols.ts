@@ -17,7 +17,7 @@ import {
   type Use,
 } from '../symbols.ts';
 import { isScalar, NO_KEYS, readFrontMatter, readPartialYaml, type YamlMap, type YamlValue } from '../yaml-tree.ts';
-import { STATE_KEYS } from './keys.ts';
+import { STATE } from './keys.ts';
 import { nameStates, stemOf } from './names.ts';
 import { isState, spellingsOf } from './open-source.ts';
 import { BUILT_IN } from './placeholders.ts';
@@ -162,5 +162,5 @@ function suggestAt(text: string, offset: number, states: readonly string[]): Sug
   if (/\b(?:allowed_tags|tag):\s*\[?[^\]]*$/.test(line))
     return suggestions(text, offset, toItems('value', TRANSITION_TAGS, 'tag'));
   const inFrontMatter = text.startsWith('---') && !/^---[ \t]*$/m.test(text.slice(3, offset));
-  return inFrontMatter && /^[\w-]*$/.test(line) ? suggestions(text, offset, toItems('key', namesOf(STATE_KEYS))) : null;
+  return inFrontMatter && /^[\w-]*$/.test(line) ? suggestions(text, offset, toItems('key', namesOf(STATE.keys))) : null;
 }
