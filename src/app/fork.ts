@@ -31,7 +31,7 @@ import {
   type RunFlags,
 } from './prepare-run.ts';
 import type { Project } from './project.ts';
-import { hasRun, type ReadRun, requireStep } from './runs.ts';
+import { type ReadRun, requireStep } from './runs.ts';
 import { changedSources, type Settings } from './sources.ts';
 
 export { plannedState, artifactsOf, type OldRun, type PreparedFork } from './fork-worktree.ts';
@@ -57,10 +57,7 @@ export async function prepareFork(
     throw new UsageError('a fork works in a worktree of its own', 'fork without --in-place');
   }
   for (const step of flags.from ?? []) requireStep(run, step);
-  if (flags.id !== undefined) {
-    checkRunId(flags.id);
-    if (await hasRun(store, flags.id)) throw new UsageError(`run ${flags.id} exists already`, 'choose another --id');
-  }
+  if (flags.id !== undefined) checkRunId(flags.id);
   const { scripts } = changedSources(old);
   const fork = { ...forkOf(run.id, run, flags.from ?? []), ...(scripts.length === 0 ? {} : { scripts }) };
   if (flags.source === undefined) {
