@@ -29,6 +29,9 @@ process.on('exit', () => {
 });
 `;
 
+/** Tables of keys call functions with names while they are loaded, which V8 cannot tell from other calls. */
+const TABLES = /\/languages\/(?:[a-z]+\/)?keys\.ts$/;
+
 /** Source maps of bundles that have been read. */
 const maps = new Map();
 
@@ -95,7 +98,7 @@ function executedFiles(args, cwd) {
     for (const offset of offsetsCalled(bundle, functions)) files.add(sourceAt(bundle, offset));
   }
   files.delete(null);
-  return [...files].toSorted((a, b) => (a < b ? -1 : 1));
+  return [...files].filter((file) => !TABLES.test(file)).toSorted((a, b) => (a < b ? -1 : 1));
 }
 
 /** Start offsets in a bundle of the functions that were called, except calls while a module is loaded. */
