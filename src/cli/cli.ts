@@ -144,7 +144,10 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--id <id>', 'id of the new run (default: wf- and eight random characters)')
-    .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source');
+    .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source')
+    .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
+    .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--dry-run', 'print what would be kept and what would run, and why; start nothing');
   const forks = async () => {
     const { fork: start } = await import('./commands/run.ts');
     return (id: string, options: Parameters<typeof start>[1]) => start(id, options);
