@@ -25,6 +25,7 @@ import { prove } from './prove.ts';
 import { isReached, machine, resultsDocument, textTable } from './report.ts';
 import { raymond } from './raymond.ts';
 import { resume } from './resume.ts';
+import { shellCompletion } from './shell-completion.ts';
 import { size } from './size.ts';
 import { startup } from './startup.ts';
 import { timeStepFiles } from './step-files.ts';
@@ -50,6 +51,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   testing,
   prove,
   editor,
+  shellCompletion,
 ];
 
 const FILES_TRIED = 100;

@@ -25,6 +25,7 @@ const LONGEST = [
   'test/attacks/random.test.ts',
   'test/attacks/shortage.test.ts',
   'test/e2e/init.test.ts',
+  'test/schemas.test.ts',
   'test/e2e/library.test.ts',
   'test/contracts/tmux.test.ts',
   'test/attacks/gates.test.ts',
