@@ -53,8 +53,19 @@ function namesOf(program: Command): readonly string[] {
 }
 
 function completed(command: Command): CompletedCommand {
-  const flags = command.options.flatMap(({ long, short }) => [long, short].filter((flag) => typeof flag === 'string'));
-  return { name: command.name(), description: command.description(), flags: [...flags, '--help'] };
+  const { registeredArguments: taken } = command;
+  const flags = command.options.flatMap(({ long, short, hidden, description, required }) => {
+    const names = [long, short].filter((flag) => typeof flag === 'string');
+    return hidden ? [] : [{ names, description, needsValue: required }];
+  });
+  return {
+    name: command.name(),
+    aliases: command.aliases(),
+    description: command.description(),
+    arguments: taken.length,
+    repeats: taken.at(-1)?.variadic === true,
+    flags: [...flags, { names: ['--help', '-h'], description: 'show this help', needsValue: false }],
+  };
 }
 
 /** A hint, if an argument that looks like a flag is the id of a run. */
