@@ -46,8 +46,8 @@ export const resume: Measurement = {
 };
 
 /** Returns its project. */
-export async function makeUnfinishedRun(bench: Bench, steps: number): Promise<string> {
-  const project = makeProject(bench, 'original');
+export async function makeUnfinishedRun(bench: Bench, steps: number, name = 'original'): Promise<string> {
+  const project = makeProject(bench, name);
   await runEngine({
     folder: runsOf(project),
     runId: RUN_ID,

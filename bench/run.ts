@@ -16,6 +16,7 @@ import { completions } from './completions.ts';
 import { delivery } from './delivery.ts';
 import { disk } from './disk.ts';
 import { editor } from './editor.ts';
+import { fork } from './fork.ts';
 import { git } from './git.ts';
 import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
@@ -41,6 +42,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   wide,
   completions,
   resume,
+  fork,
   memory,
   size,
   growth,

@@ -57,9 +57,10 @@ export interface OldRun {
 
 /** Unchanged unless it is the fork of a Conductor run that changes files. Throws a UsageError if a snapshot is gone. */
 export async function withWorktree(old: OldRun, prepared: PreparedFork): Promise<PreparedFork> {
-  const planned = await plannedState(old, prepared);
   const { ready, fork } = prepared;
-  if (ready === null || planned === null || conductorOf(ready.program)?.mutates !== true) return prepared;
+  if (ready === null || conductorOf(ready.program)?.mutates !== true) return prepared;
+  const planned = await plannedState(old, prepared);
+  if (planned === null) return prepared;
   const visits = visitsOf(old.run.state.steps.values());
   const last = visits.findLastIndex(({ id }) => planned.steps.get(id)?.keptFrom === fork.from);
   const kept = visits.slice(0, last + 1);

@@ -28,6 +28,12 @@ export async function writeTestFrom(
       `run ${id} is a Conductor run, and its changes of the repository are not in its journal`,
       'write its test by hand: the folder of the repository, and what the agents do there',
     );
+  const kept = [...state.steps.values()].find(({ keptFrom }) => keptFrom !== null);
+  if (kept !== undefined)
+    throw new UsageError(
+      `run ${id} is a fork, and what its kept steps did is not in its journal: ${kept.id} ran in ${kept.keptFrom ?? ''}`,
+      `write the test from a run of the whole workflow: meow run ${program.source.name}`,
+    );
   const cwd = state.request?.cwd ?? project.cwd;
   const files = localRunFiles(resolve(project.runs, id));
   const path = resolve(cwd, program.source.name.replace(/#main$/, ''));

@@ -206,6 +206,7 @@ others. The original run is not changed. What a fork would keep: meow plan PATH 
 
 Examples:
   meow fork wf-ab12cd34 --source deploy.meow.toml
+  meow fork wf-ab12cd34 --source deploy.meow.toml --dry-run
   meow fork wf-ab12cd34 --from build
 `,
   stop: `

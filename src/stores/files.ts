@@ -14,8 +14,8 @@
 //   files/4  A damaged run is refused and not changed.
 //   files/5  Folders are 0700 and files 0600, whatever the umask.
 //   files/6  An unreadable run (files/5: another user's) is refused when it is asked for, and does not hide the others.
-//   files/7  A run that begins with files is not a run before they are durable. An engine that is killed while it writes them leaves
-//            a folder that no list shows, and that the next run with this id replaces.
+//   files/7  A run that begins with files is not a run before they are durable. If the engine is killed while writing them,
+//            it leaves a folder that no list shows and that the next run with this id replaces.
 //
 // The folder may also contain workflows, which are searched there by name: only a folder with a journal or a program is a run.
 

@@ -169,6 +169,8 @@ test('what a kept step printed is shown where it ran, and its row says that it w
   expect((await rig.meow('show', 'g', 'a')).stdout).toContain('kept from: f');
   expect((await rig.meow('show', 'g')).stdout).toContain('forked from: f');
   expect((await rig.meow('diff', 'r', 'g')).stdout).toContain('r and g have the same steps, outputs and order');
+  const { code, stderr } = await rig.meow('test', '--from', 'g');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('a ran in f')]);
   rmSync(rig.path('.meow/workflows/r'), { recursive: true });
   expect(await rig.meow('logs', 'g', 'a')).toMatchObject({ code: 2, stdout: '' });
 });

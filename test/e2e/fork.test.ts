@@ -1,8 +1,9 @@
 // A fork is a new run that keeps the finished steps of another one.
 
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Rig, shellStep } from '../rig/rig.ts';
+import { Rig, shellStep, timeless } from '../rig/rig.ts';
 
 const WORKFLOW = `[main]
 ${shellStep('a', 'echo a >> ran')}
@@ -94,4 +95,20 @@ ${next}do = [{ say = "<result>over</result>" }]\n`,
   expect((await rig.meow('fork', 'r1', '--source', 'flow', '--id', 'g')).code).toBe(0);
   expect((await keptIn(rig, 'g'))['main.1.START']).toBe('r1');
   expect((await rig.meow('why', 'g', 'main.2.NEXT')).stdout).toContain('flow/NEXT.md:1');
+});
+
+test('the session in the guide is what the program prints', async () => {
+  const guide = readFileSync(join(import.meta.dirname, '../../docs/guide.md'), 'utf8');
+  const [section = ''] = /^## 9\. Change a workflow[\s\S]*?^## 10/m.exec(guide) ?? [];
+  const [, workflow = ''] = /^```toml\n([\s\S]*?)^```$/m.exec(section) ?? [];
+  const [, session = ''] = /^```console\n([\s\S]*?)^```$/m.exec(section) ?? [];
+  await using rig = await Rig.setup();
+  rig.write('release.meow.toml', workflow);
+  const printed: string[] = [];
+  for (const [, command = ''] of session.matchAll(/^\$ (.*)$/gm)) {
+    const { stdout, stderr } = await rig.shell(command);
+    printed.push(`$ ${command}\n${stdout}${stderr}`);
+  }
+  expect(printed.length).toBeGreaterThan(4);
+  expect(timeless(printed.join(''))).toBe(timeless(session));
 });
