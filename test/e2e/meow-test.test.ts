@@ -393,6 +393,39 @@ ends = true
     expect(await failuresOf(waits, hangs)).toEqual({ 'claim.0': [true, false] });
   });
 
+  test('what a test says about steps and gates that the workflow does not have fails it, once each', async () => {
+    const failures = await failuresOf(
+      DEPLOY,
+      `run = ["lint-*"]
+${BUILD}${gate('approve')}${command('gate.prod')}
+[test.expect]
+visits = { "nobody" = 0, "gate.log" = 0 }
+order = ["nobody < build"]
+[[claim]]
+never = "nobody"
+[[claim]]
+alone = "each.*.merge"
+[[claim]]
+at_most = { visits = { nobody = 3 } }
+[[claim]]
+never = "build"
+unless_gate = "relaese"
+[[claim]]
+always = "*.log"
+when = "failed"
+`,
+    );
+    expect(failures).toEqual({
+      'run.0': ['lint-*', null],
+      'visits.nobody': [0, null],
+      'order.0': ['nobody < build', null],
+      'claim.0': [null, null],
+      'claim.1': [null, null],
+      'claim.2': [null, null],
+      'claim.3': ['build', 'build'],
+    });
+  });
+
   test('patterns match whole ids', async () => {
     const workflow = `[main]
 ${shellStep('build', 'make')}
