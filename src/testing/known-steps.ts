@@ -68,15 +68,16 @@ class KnownNames {
 
   /** Null if the workflow may have such a step. */
   stepProblem(pattern: string): string | null {
+    if (this.#end.state.steps.has(pattern) || this.#hasGrown) return null;
     const { steps } = this.#written();
-    if (this.#hasGrown || steps.some((name) => mayMean(pattern, name))) return null;
-    if (this.#happened().some(segmentMatcher(pattern))) return null;
+    if (steps.some((name) => mayMean(pattern, name)) || this.#happened().some(segmentMatcher(pattern))) return null;
     return `the workflow has no step ${pattern}; ${didYouMean(pattern, steps)}its steps: ${steps.join(', ')}`;
   }
 
   gateProblem(gate: string | null): string | null {
+    if (gate === null || this.#hasGrown) return null;
     const { gates } = this.#written();
-    if (gate === null || gates === null || this.#hasGrown || gates.includes(gate)) return null;
+    if (gates === null || gates.includes(gate)) return null;
     const known = gates.length === 0 ? 'it has no gates' : `its gates: ${gates.join(', ')}`;
     return `the workflow has no gate ${gate}; ${didYouMean(gate, gates)}${known}`;
   }
