@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
@@ -161,17 +161,23 @@ function layOut(cwd: string, { folder, files, now }: WorkflowTest, beside: strin
   if (folder !== null) {
     const from = resolve(beside, folder);
     if (!existsSync(from)) throw new TestError(`there is no folder ${folder}`);
-    cpSync(from, cwd, RECURSIVE);
+    cpSync(from, cwd, { ...RECURSIVE, filter: (path) => isCopied(relative(from, path), path) });
   }
   for (const [path, text] of Object.entries(files)) {
     const target = join(cwd, path);
     mkdirSync(dirname(target), RECURSIVE);
     writeFileSync(target, text);
   }
-  if (isRepository && !existsSync(join(cwd, '.git'))) makeRepository(cwd, now);
+  if (isRepository) makeRepository(cwd, now);
 }
 
-/** The same for every repetition of the test. */
+/** Without what belongs to another run or to another worktree: git would change that. */
+function isCopied(path: string, at: string): boolean {
+  if (/^\.meow\/(?:workflows|run|worktrees)$/.test(path) || path === '.git/worktrees') return false;
+  return path !== '.git' || statSync(at).isDirectory();
+}
+
+/** Everything in the folder is committed. The same for every repetition of the test. */
 function makeRepository(cwd: string, now: number): void {
   const date = new Date(now).toISOString();
   const dates = { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
@@ -179,7 +185,7 @@ function makeRepository(cwd: string, now: number): void {
   const who = ['-c', 'user.name=test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgSign=false'];
   const git = (...args: readonly string[]): void =>
     void execFileSync('git', [...who, ...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  git('init', '--quiet', '--initial-branch=main');
+  if (!existsSync(join(cwd, '.git'))) git('init', '--quiet', '--initial-branch=main');
   git('add', '-A');
   git('commit', '--quiet', '--allow-empty', '--no-verify', '-m', 'the folder of the test');
 }
