@@ -80,7 +80,9 @@ export function realParts(run: LiveRun, context: RealContext): RealParts {
     ...(isConductor ? { git: () => conductor().drivers.git, inspect: () => conductor().drivers.inspect } : {}),
   };
   const warn = (): void => undefined;
-  const directory = isConductor ? [conductorDirectory({ surroundings: surroundings(), program, run, conductor, warn })] : [];
+  const directory = isConductor
+    ? [conductorDirectory({ surroundings: surroundings(), program, run, conductor, warn })]
+    : [];
   return {
     drivers,
     observers: [...directory, ...(actsReally(test) ? [abandonable(endpointOf(run, surroundings(), config))] : [])],

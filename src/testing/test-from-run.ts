@@ -2,7 +2,7 @@
 // what happened becomes the expectation. Pure but for the reader of files that it is given.
 
 import type { Json, JsonMap } from '../base/json.ts';
-import { formatDuration } from '../base/time.ts';
+import { exactDuration, formatDuration } from '../base/time.ts';
 import type { CommandSpec, Effect, Outcome } from '../ir/effect.ts';
 import { meowCallOf } from '../ir/meow-call.ts';
 import type { Outputs } from '../ir/output.ts';
@@ -38,6 +38,8 @@ interface Rule {
   /** The step that it answers. */
   readonly step: string | null;
   readonly entries: Readonly<Record<string, Json | undefined>>;
+  /** How long the command or the agent took. */
+  readonly ms?: number;
 }
 
 /** The text of a test file. */
@@ -61,19 +63,32 @@ export function testFromRun(run: RecordedRun): string {
   return [
     ...(run.workflow === null ? [] : [`${tomlTable('', { workflow: run.workflow }).trim()}\n`]),
     tomlTable('[[test]]', head),
-    ...rules.map(({ kind, entries }) => tomlTable(`[[test.${kind}]]`, entries)),
+    ...rules.map((rule) => tomlTable(`[[test.${rule.kind}]]`, timed(rule, story.isParallel))),
     tomlTable('[test.expect]', expectationsOf(state, isStable, story.repository)),
   ].join('\n');
 }
 
+/** If commands and agents worked at the same time, the order in which they ended matters, and so does each millisecond. */
+function timed({ kind, entries, ms = 0 }: Rule, isParallel: boolean): Rule['entries'] {
+  const shown = isParallel ? ms : ms < SHORT_MS ? 0 : Math.round(ms / SHORT_MS) * SHORT_MS;
+  if (shown === 0) return entries;
+  if (kind === 'command') return { ...entries, takes: exactDuration(shown) };
+  const actions = (entries['do'] ?? []) as readonly JsonMap[];
+  return isParallel ? { ...entries, do: [{ wait: exactDuration(shown) }, ...actions] } : entries;
+}
+
 class RecordedStory {
   readonly state: RunState;
+  /** Whether two commands or agents worked at the same time. */
+  isParallel = false;
   rules: Rule[] = [];
   /** Files that the run read. */
   readonly files = new Map<string, string>();
   readonly #run: RecordedRun;
   readonly #reports = new Map<string, { readonly outputs: Outputs; readonly notes: string | null }>();
   readonly #asked = new Map<string, number>();
+  /** When agents ended their previous prompt. */
+  readonly #freeSince = new Map<string, number>();
   readonly repository: RecordedRepository;
   #lastEnded: string | null = null;
 
@@ -115,8 +130,8 @@ class RecordedStory {
     }
   }
 
-  #add(kind: Rule['kind'], step: string | null, entries: Rule['entries']): void {
-    this.rules.push({ kind, step, entries });
+  #add(kind: Rule['kind'], step: string | null, entries: Rule['entries'], ms = 0): void {
+    this.rules.push({ kind, step, entries, ms });
   }
 
   /** The test takes no time where the run did, so that a step says better when something happened. */
@@ -139,13 +154,15 @@ class RecordedStory {
   #stepFinished(step: StepState, outcome: Outcome, at: number): void {
     const spec = step.effect;
     if (isLost(outcome) || spec === null) return;
+    const working = [...this.state.inFlight.values()].filter(({ effect }) => WORK.has(effect?.kind ?? ''));
+    if (working.length > 1) this.isParallel = true;
     switch (spec.kind) {
       case 'command':
         return this.#commandFinished(step, spec, outcome, at);
       case 'turn':
-        return this.#answered(step.id, turnActions(step, outcome));
+        return this.#answered(step.id, turnActions(step, outcome), at - (step.startedAt ?? at));
       case 'prompt':
-        return spec.mode === 'fire-forget' ? undefined : this.#promptFinished(step, spec, outcome);
+        return spec.mode === 'fire-forget' ? undefined : this.#promptFinished(step, spec, outcome, at);
       case 'read':
         return this.#read(spec);
       case 'git':
@@ -157,12 +174,16 @@ class RecordedStory {
 
   /** Steps of an opcode after its turn or command: what changed is what that did. */
   #inspected(step: StepState, spec: Extract<Effect['spec'], { kind: 'git' | 'inspect' }>, outcome: Outcome): void {
-    const happened = this.repository.after(spec, outcome.kind === 'success' ? outcome.outputs : outcome.failure.outputs);
+    const happened = this.repository.after(
+      spec,
+      outcome.kind === 'success' ? outcome.outputs : outcome.failure.outputs,
+    );
     if (happened === null) return;
     const { by, actions, files } = happened;
     const visit = step.id.replace(/\.[^.]*$/, '');
     const isMeant = (rule: Rule): boolean =>
-      (rule.kind === 'on' || rule.kind === 'command') && (by === 'anything' || rule.step?.startsWith(`${visit}.`) === true);
+      (rule.kind === 'on' || rule.kind === 'command') &&
+      (by === 'anything' || rule.step?.startsWith(`${visit}.`) === true);
     const index = this.rules.findLastIndex(isMeant);
     const rule = this.rules[index];
     if (rule === undefined) return;
@@ -195,17 +216,24 @@ class RecordedStory {
     });
     const text = (stream: 'stdout' | 'stderr'): string | undefined =>
       this.#run.output(id, attempt, stream) || undefined;
-    this.#add('command', id, {
+    const entries = {
       ...common,
       ...exitOf(outcome),
       stdout: text('stdout'),
       stderr: text('stderr'),
       files: files.length === 0 ? undefined : Object.fromEntries(files),
-      takes: ms < SHORT_MS ? undefined : formatDuration(Math.round(ms / SHORT_MS) * SHORT_MS),
-    });
+    };
+    this.#add('command', id, entries, ms);
   }
 
-  #promptFinished(step: StepState, spec: Extract<Effect['spec'], { kind: 'prompt' }>, outcome: Outcome): void {
+  #promptFinished(
+    step: StepState,
+    spec: Extract<Effect['spec'], { kind: 'prompt' }>,
+    outcome: Outcome,
+    at: number,
+  ): void {
+    const begun = Math.max(step.startedAt ?? at, this.#freeSince.get(step.agent ?? '') ?? 0);
+    this.#freeSince.set(step.agent ?? '', at);
     const report = this.#reports.get(step.id);
     this.#reports.delete(step.id);
     if (report !== undefined) {
@@ -215,13 +243,13 @@ class RecordedStory {
       );
       const outputs = Object.entries(report.outputs).filter(([, value]) => isTomlValue(value));
       const notes = report.notes === null ? {} : { notes: report.notes };
-      return this.#answered(step.id, [...writes, { done: Object.fromEntries(outputs), ...notes }]);
+      return this.#answered(step.id, [...writes, { done: Object.fromEntries(outputs), ...notes }], at - begun);
     }
-    this.#answered(step.id, turnActions(step, outcome));
+    this.#answered(step.id, turnActions(step, outcome), at - begun);
   }
 
-  #answered(step: string, actions: readonly JsonMap[]): void {
-    this.#add('on', step, { step, times: 1, do: actions });
+  #answered(step: string, actions: readonly JsonMap[], ms = 0): void {
+    this.#add('on', step, { step, times: 1, do: actions }, ms);
   }
 
   #decided({ gate, verdict }: Extract<Input, { kind: 'gate-decided' }>, at: number): void {
@@ -261,8 +289,10 @@ class RecordedStory {
   }
 }
 
-/** Shorter times are not part of a test. */
+/** Shorter times are not part of a test, unless something else worked at the same time. */
 const SHORT_MS = 1_000;
+
+const WORK = new Set(['command', 'prompt', 'turn']);
 
 function turnActions(step: StepState, outcome: Outcome): readonly JsonMap[] {
   if (neverEnded(step, outcome)) return [{ hang: true }];
@@ -319,7 +349,9 @@ function expectationsOf(
   const outcomes = each.flatMap(([id, { outcome }]) => (outcome === null ? [] : [[id, outcome] as const]));
   const outputs = each.flatMap(([id, step]) =>
     Object.entries(step.outputs).flatMap(([name, value]) =>
-      step.outcome !== null || VOLATILE.has(name) || name.includes('.') || !isStable(value) ? [] : [[`${id}.${name}`, value] as const],
+      step.outcome !== null || VOLATILE.has(name) || name.includes('.') || !isStable(value)
+        ? []
+        : [[`${id}.${name}`, value] as const],
     ),
   );
   const failed = Object.entries({ step: error?.step, type: error?.type }).filter(([, text]) => text);

@@ -790,27 +790,19 @@ do = [{ say = "<result>x</result>" }]
   });
 });
 
-test('docs/testing.md shows what the program prints', async () => {
+test('docs/testing.md can be followed literally, and shows what the program prints', async () => {
   await using rig = await Rig.setup();
   const text = readFileSync(join(import.meta.dirname, '../../docs/testing.md'), 'utf8');
   const fences = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, info, inside = '']) => ({ info, inside }));
-  const shown = fences.flatMap(({ info, inside }, index) => {
-    const next = fences.slice(index + 1).find((fence) => fence.info !== 'sh');
-    return info === 'test' && next?.info === 'text' ? [{ tests: inside, printed: next.inside }] : [];
-  });
-  expect(shown).toHaveLength(3);
-  rig.write('release.meow.toml', fences.find(({ info }) => info === 'toml')?.inside ?? '');
-  for (const { tests, printed } of shown) {
-    rig.write('release.test.toml', tests);
-    expect((await rig.meow('test')).stdout).toBe(printed);
+  let printed = '';
+  let shown = 0;
+  for (const { info, inside } of fences) {
+    const [, file] = /^# (\S+\.toml)\n/.exec(inside) ?? [];
+    if (info === 'sh') printed = (await rig.shell(inside)).stdout;
+    else if (info === 'text') {
+      expect(printed).toContain(inside);
+      shown += 1;
+    } else if (file !== undefined) rig.write(file, inside);
   }
-  const [, approved, more] = shown;
-  const outputs = fences.filter(({ info }) => info === 'text').map(({ inside }) => inside);
-  rig.write('release.test.toml', more?.tests ?? '');
-  const crashed = await rig.meow('test', '--crash', '--coverage=90');
-  expect(crashed).toMatchObject({ code: 0 });
-  expect(outputs.some((each) => each === `${crashed.stdout.split('\n')[0] ?? ''}\n`)).toBe(true);
-  rig.write('release.test.toml', approved?.tests ?? '');
-  const covered = await rig.meow('test', '--coverage');
-  expect(outputs.some((each) => covered.stdout.endsWith(each) && each.startsWith('coverage:'))).toBe(true);
+  expect(shown).toBe(8);
 });
