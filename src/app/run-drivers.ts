@@ -1,6 +1,7 @@
 // The drivers of one run, by the kind of effect. Each is made when the first effect of its kind is asked for; those of
 // agents are also loaded then, so a run of shell steps never touches them.
 
+import { once } from '../base/once.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import { socketPaths } from '../drivers/agent/tmux/setting.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
@@ -146,13 +147,4 @@ function entryCommands({ blocks, entry }: Program): number {
 
 function effectsIn({ steps }: Block): readonly EffectSpec<Text>[] {
   return steps.flatMap(({ act }) => (act.kind === 'effect' ? [act.effect] : []));
-}
-
-/** Makes a value when it is first asked for. */
-export function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | null = null;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

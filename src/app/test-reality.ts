@@ -4,6 +4,7 @@
 import { resolve } from 'node:path';
 
 import { ok } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { limitedCommands } from '../drivers/command/limited-commands.ts';
 import { type DriverContext, inRun, withoutRunVariables } from '../drivers/environment.ts';
 import { resolveText } from '../drivers/outputs.ts';
@@ -23,7 +24,6 @@ import type { WorkflowTest } from '../testing/test-file.ts';
 import type { RealParts, ShellCaller } from '../testing/world.ts';
 import { conductorDirectory, conductorEnvironment, conductorRun } from './conductor-run.ts';
 import { ownEnvironment } from './project.ts';
-import { once } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
 
@@ -59,29 +59,33 @@ export function agentShell(
   return runProgram('sh', ['-c', command], step, signal, { cwd, env });
 }
 
-/** Whether a process of the test may talk to its run. */
-function isReachable({ run, on }: RealContext['test']): boolean {
+/** Whether processes of the test really run. They work in its folder, and may talk to its run. */
+export function actsReally({ run, on }: RealContext['test']): boolean {
   return run.length > 0 || on.some(({ actions }) => actions.some(({ kind }) => kind === 'run'));
 }
 
 export function realParts(run: LiveRun, context: RealContext): RealParts {
   const { program, config, test, cwd, files } = context;
-  const surroundings = driverContext(context);
-  const { environment } = surroundings;
+  const surroundings = once(() => driverContext(context));
   const isConductor = conductorOf(program) !== null;
-  const conductor = once(() => conductorRun({ surroundings, program, config, run }));
-  const ofCommands = isConductor ? conductorEnvironment(surroundings, program) : environment;
-  const command = (): Driver => limitedCommands({ ...surroundings, environment: ofCommands, shell: config.shell });
+  const conductor = once(() => conductorRun({ surroundings: surroundings(), program, config, run }));
+  const command = (): Driver => {
+    const around = surroundings();
+    const environment = isConductor ? conductorEnvironment(around, program) : around.environment;
+    return limitedCommands({ ...around, environment, shell: config.shell });
+  };
   const drivers: Drivers = {
     read: () => readDriver({ files, cwd }),
     ...(test.run.length > 0 ? { command } : {}),
     ...(isConductor ? { git: () => conductor().drivers.git, inspect: () => conductor().drivers.inspect } : {}),
   };
   const warn = (): void => undefined;
-  const directory = isConductor ? [conductorDirectory({ surroundings, program, run, conductor, warn })] : [];
+  const directory = isConductor
+    ? [conductorDirectory({ surroundings: surroundings(), program, run, conductor, warn })]
+    : [];
   return {
     drivers,
-    observers: [...directory, ...(isReachable(test) ? [abandonable(endpointOf(run, surroundings, config))] : [])],
+    observers: [...directory, ...(actsReally(test) ? [abandonable(endpointOf(run, surroundings(), config))] : [])],
   };
 }
 

@@ -4,10 +4,11 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
+import { once } from '../base/once.ts';
 import { type Diagnostic, hasErrors } from '../base/source.ts';
 import type { RunFiles } from '../engine/ports.ts';
 import { conductorOf, type Program, type RunRequest } from '../ir/program.ts';
@@ -20,11 +21,8 @@ import { compileWorkflow, type CompiledWorkflow } from './compile.ts';
 import { DEFAULT_ALLOWANCE, placed, readSimulation, resolveVariables } from './prepare-run.ts';
 import { findProject, ownEnvironment, type Project } from './project.ts';
 import { readSettings, type Settings } from './sources.ts';
-import { agentShell, realParts, RUN_ID } from './test-reality.ts';
+import { actsReally, agentShell, realParts, RUN_ID } from './test-reality.ts';
 import type { Config } from '../languages/config.ts';
-
-/** The random end of the name of the temporary folder. */
-const MARK_LENGTH = 6;
 
 /** A workflow that tests run: compiled once for each set of variables. */
 export class TestedWorkflow {
@@ -94,17 +92,18 @@ export async function runTest<T>(
 ): Promise<T> {
   const { compiled, config, diagnostics, script } = await workflow.compile(test);
   if (compiled.program === null || hasErrors(diagnostics)) throw new TestError(errorsText(diagnostics));
-  const folder = mkdtempSync(join(tmpdir(), 'meow-test-'));
-  openFolders.add(folder);
+  const { folder, mark } = newFolder();
   try {
     const cwd = join(folder, 'work');
-    layOut(cwd, test, dirname(testFile), conductorOf(compiled.program) !== null);
-    const program = await placed(compiled.program, cwd, {});
-    const request = { ...requestOf(program, compiled.fileVariables, test, cwd), mark: folder.slice(-MARK_LENGTH) };
-    const files = localRunFiles(join(cwd, '.meow/workflows', RUN_ID));
     const simulated = script.map((rule): Rule & Ruled => ({ ...rule, number: null, optional: true }));
     const on = [...test.on, ...simulated];
-    const real = { program, config, test: { ...test, on }, cwd, files, mark: request.mark };
+    const isConductor = conductorOf(compiled.program) !== null;
+    if (isConductor || actsReally({ run: test.run, on })) mkdirSync(join(cwd, '.meow/workflows', RUN_ID), RECURSIVE);
+    layOut(cwd, test, dirname(testFile), isConductor);
+    const program = await placed(compiled.program, cwd, {});
+    const request = { ...requestOf(program, compiled.fileVariables, test, cwd), mark };
+    const files = localRunFiles(join(cwd, '.meow/workflows', RUN_ID));
+    const real = { program, config, test: { ...test, on }, cwd, files, mark };
     const world = new World({
       program,
       request,
@@ -128,15 +127,26 @@ export async function runTest<T>(
     throw error;
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    openFolders.delete(folder);
   }
 }
 
-const openFolders = new Set<string>();
+const RECURSIVE = { recursive: true } as const;
 
-/** Removes the folders of running tests: the process is about to end. */
-export function removeTestFolders(): void {
-  for (const folder of openFolders) rmSync(folder, { recursive: true, force: true });
+/** Contains the folders of all tests of this process, and vanishes with it. */
+const parentFolder = once(() => {
+  const folder = mkdtempSync(join(tmpdir(), 'meow-test-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+});
+
+let folderCount = 0;
+
+/** A name for the folder of a test. Most tests write nothing, and then it never exists. */
+function newFolder(): { readonly folder: string; readonly mark: string } {
+  folderCount += 1;
+  const number = String(folderCount);
+  const parent = parentFolder();
+  return { folder: join(parent, number), mark: `${parent.slice(parent.lastIndexOf('-') + 1)}-${number}` };
 }
 
 function errorsText(diagnostics: readonly Diagnostic[]): string {
@@ -146,24 +156,28 @@ function errorsText(diagnostics: readonly Diagnostic[]): string {
     .join('\n');
 }
 
-/** Makes the folder in which the run works. */
+/** Puts what the test wants into the folder in which the run works. */
 function layOut(cwd: string, { folder, files, now }: WorkflowTest, beside: string, isRepository: boolean): void {
-  mkdirSync(cwd);
   if (folder !== null) {
     const from = resolve(beside, folder);
     if (!existsSync(from)) throw new TestError(`there is no folder ${folder}`);
-    cpSync(from, cwd, { recursive: true });
+    cpSync(from, cwd, { ...RECURSIVE, filter: (path) => isCopied(relative(from, path), path) });
   }
   for (const [path, text] of Object.entries(files)) {
     const target = join(cwd, path);
-    mkdirSync(dirname(target), { recursive: true });
+    mkdirSync(dirname(target), RECURSIVE);
     writeFileSync(target, text);
   }
-  if (isRepository && !existsSync(join(cwd, '.git'))) makeRepository(cwd, now);
-  mkdirSync(join(cwd, '.meow/workflows', RUN_ID), { recursive: true });
+  if (isRepository) makeRepository(cwd, now);
 }
 
-/** The same for every repetition of the test. */
+/** Without what belongs to another run or to another worktree: git would change that. */
+function isCopied(path: string, at: string): boolean {
+  if (/^\.meow\/(?:workflows|run|worktrees)$/.test(path) || path === '.git/worktrees') return false;
+  return path !== '.git' || statSync(at).isDirectory();
+}
+
+/** Everything in the folder is committed. The same for every repetition of the test. */
 function makeRepository(cwd: string, now: number): void {
   const date = new Date(now).toISOString();
   const dates = { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
@@ -171,7 +185,7 @@ function makeRepository(cwd: string, now: number): void {
   const who = ['-c', 'user.name=test', '-c', 'user.email=test@localhost', '-c', 'commit.gpgSign=false'];
   const git = (...args: readonly string[]): void =>
     void execFileSync('git', [...who, ...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  git('init', '--quiet', '--initial-branch=main');
+  if (!existsSync(join(cwd, '.git'))) git('init', '--quiet', '--initial-branch=main');
   git('add', '-A');
   git('commit', '--quiet', '--allow-empty', '--no-verify', '-m', 'the folder of the test');
 }

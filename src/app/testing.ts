@@ -6,7 +6,6 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { UsageError } from '../base/errors.ts';
 import { segmentMatcher } from '../base/names.ts';
 import { type Diagnostic, hasErrors } from '../base/source.ts';
-import type { RunState } from '../kernel/state.ts';
 import { ABSENT, tolerate } from '../sys/errors.ts';
 import type { TestFailure } from '../testing/failures.ts';
 import { endOf, judgeTest } from '../testing/judge.ts';
@@ -204,14 +203,14 @@ async function sweep(
   calm: WorldEnd,
 ): Promise<{ readonly deaths: number; readonly failures: readonly TestFailure[] }> {
   let deaths = 0;
-  const wanted = resultsOf(calm.state);
+  const wanted = resultsOf(calm);
   for (let seq = 1; seq <= calm.records.length; seq += 1) {
     for (const when of ['before', 'after'] as const) {
       const { end, failures } = await judgeOnce(workflow, found, test, { seq, when });
       deaths += end.deaths;
       const told = failures.map((each) => ({ ...each, message: `killed ${when} record ${seq}: ${each.message}` }));
       if (told.length > 0) return { deaths, failures: told };
-      const different = differenceOf(wanted, resultsOf(end.state), end.state.end === 'done');
+      const different = differenceOf(wanted, resultsOf(end), isComplete(end));
       if (different !== null) {
         const message = `killed ${when} record ${seq}: ${different}`;
         return { deaths, failures: [{ expect: 'crash', expected: null, got: null, message }] };
@@ -221,34 +220,42 @@ async function sweep(
   return { deaths, failures: [] };
 }
 
+/** Everything happened that can happen. In other runs, how far a step came depends on the order of answers. */
+function isComplete({ kind, state }: WorldEnd): boolean {
+  return kind === 'waiting' || state.end === 'done';
+}
+
 /**
- * What a crash must not change, by step. Every repetition works in a folder of its own. In a run that is not done, how far
- * other steps came depends on the order of answers.
+ * What a crash must not change, by step: its result, how often it was attempted, and how often an agent was prompted for it.
+ * Every repetition works in a folder of its own.
  */
-function resultsOf(state: RunState): ReadonlyMap<string, string> {
+function resultsOf(end: WorldEnd): ReadonlyMap<string, string> {
+  const { state, prompts } = end;
   const { steps } = statusView(state);
   const folder = dirname(state.request?.cwd ?? '');
-  const isOpen = (status: string): boolean => state.end !== 'done' && status !== 'done' && status !== 'failed';
-  const settled = Object.entries(steps).filter(([, { status }]) => !isOpen(status));
+  const isCompared = (status: string): boolean => isComplete(end) || status === 'done' || status === 'failed';
+  const turns = new Map<string, number>();
+  for (const { step } of prompts) turns.set(step, (turns.get(step) ?? 0) + 1);
+  const compared = Object.entries(steps).filter(([, { status }]) => isCompared(status));
   return new Map(
-    settled.map(([id, { status, outcome, outputs }]) => [
-      id,
-      JSON.stringify({ status, outcome, outputs }).replaceAll(folder, '').replaceAll(COMMIT_ID, 'COMMIT'),
-    ]),
+    compared.map(([id, { status, outcome, outputs, attempt, error }]) => {
+      const result = { status, outcome, outputs, attempt, error: error?.type ?? null, turns: turns.get(id) ?? 0 };
+      return [id, JSON.stringify(result).replaceAll(folder, '').replaceAll(COMMIT_ID, 'COMMIT')];
+    }),
   );
 }
 
 /** Commits of agents contain the time. */
 const COMMIT_ID = /\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b/g;
 
-/** `isDone`: a step that only one of them has is a difference. */
+/** `isWhole`: a step that only one of them has is a difference. */
 function differenceOf(
   wanted: ReadonlyMap<string, string>,
   got: ReadonlyMap<string, string>,
-  isDone: boolean,
+  isWhole: boolean,
 ): string | null {
   for (const id of new Set([...wanted.keys(), ...got.keys()])) {
-    if (!isDone && !(wanted.has(id) && got.has(id))) continue;
+    if (!isWhole && !(wanted.has(id) && got.has(id))) continue;
     const [one = 'absent', other = 'absent'] = [wanted.get(id), got.get(id)];
     if (one === other) continue;
     const length = Math.max(one.length, other.length);

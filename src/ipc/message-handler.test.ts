@@ -171,6 +171,14 @@ describe('waiting clients are released (handler/3)', () => {
     expect(await answer).toBeNull();
     expect(await say({ type: 'ping' })).toBeNull();
   });
+
+  test.each([0, 1, 2, 3, 4, 5])('nor does one that began %d ticks before that', async (ticks) => {
+    const { handler, say } = setup();
+    const answer = say({ type: 'await_event', step: 'a', event_type: 'tool' });
+    for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+    handler.close();
+    expect(await isOpen(answer)).toBe(false);
+  });
 });
 
 test('what cannot be made durable is not answered', async () => {

@@ -46,6 +46,7 @@ export class PendingWaits {
   readonly #forEvents = new Map<string, Set<(event: EmittedEvent) => void>>();
   readonly #forGates = new Map<string, Set<(verdict: GateVerdict) => void>>();
   #lastDurable: number;
+  #cancelled = false;
 
   constructor(state: RunState, clock: Clock) {
     this.#state = state;
@@ -94,7 +95,9 @@ export class PendingWaits {
     if (message !== null) for (const wait of this.#all) wait.settle({ kind: 'released', message });
   }
 
+  /** Also ends each later wait: nothing would observe records for it. */
   cancelAll(): void {
+    this.#cancelled = true;
     for (const wait of this.#all) wait.settle({ kind: 'gone' });
   }
 
@@ -119,7 +122,7 @@ export class PendingWaits {
     key: string,
     listen: (settle: (found: Found | Unmatched) => void) => (value: Value) => void,
   ): Promise<Found | Unmatched> {
-    if (gone.aborted) return Promise.resolve({ kind: 'gone' });
+    if (gone.aborted || this.#cancelled) return Promise.resolve({ kind: 'gone' });
     // Nothing would end this wait: all others have been released.
     const message = endingMessage(this.#state);
     if (message !== null) return Promise.resolve({ kind: 'released', message });

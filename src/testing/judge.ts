@@ -29,14 +29,13 @@ export function judgeTest(
 ): readonly TestFailure[] {
   const { expect } = test;
   const status = statusView(end.state);
-  return [
+  const judged = [
     ...judgeCommands(end),
     ...judgeRun(expect, end, status),
     ...judgeSteps(expect, status),
     ...judgeOutputs(expect, status),
     ...judgeError(expect, status),
     ...judgeHistory(expect, historyOf(end.records), namesIn(end.state.program)),
-    ...judgeNames(expect, end),
     ...judgeVisits(expect, status),
     ...expect.prompts.flatMap((prompt, index) => judgePrompt(prompt, index, end)),
     ...judgeCost(expect, end),
@@ -45,6 +44,20 @@ export function judgeTest(
     ...judgeClaims(claims, end),
     ...judgeRules(test, end),
     ...(end.kind === 'too-long' ? [tooLong(test)] : []),
+  ];
+  return withUnknownNames(judged, judgeNames(test, claims, end));
+}
+
+/** What fails because a name is unknown says so, and is no second failure. */
+function withUnknownNames(judged: readonly TestFailure[], unknown: readonly TestFailure[]): readonly TestFailure[] {
+  const problems = new Map(unknown.map(({ expect: path, message }) => [path, message]));
+  const paths = new Set(judged.map(({ expect: path }) => path));
+  return [
+    ...judged.map((failure) => {
+      const problem = problems.get(failure.expect);
+      return problem === undefined ? failure : { ...failure, message: `${failure.message}: ${problem}` };
+    }),
+    ...unknown.filter(({ expect: path }) => !paths.has(path)),
   ];
 }
 
@@ -216,7 +229,7 @@ export function judgeHistory(
 function judgeVisits({ visits }: Expectations, { steps }: StatusView): readonly TestFailure[] {
   return [...visits].flatMap(([pattern, expected]) => {
     const got = Object.keys(steps).filter(segmentMatcher(pattern)).length;
-    return judgeAmount(`visits.${pattern}`, expected, got, `there were ${got} steps ${pattern}`);
+    return judgeAmount(`visits.${pattern}`, expected, got, `steps ${pattern}: ${got}`);
   });
 }
 
@@ -294,12 +307,15 @@ function judgeFile(
 
 const RULES = ['on', 'command', 'gate', 'event', 'engine', 'stop'] as const;
 
-function judgeRules(test: WorkflowTest, { used }: WorldEnd): readonly TestFailure[] {
+function judgeRules(test: WorkflowTest, { used, state }: WorldEnd): readonly TestFailure[] {
+  const gates = [...state.gates.keys()];
+  const asked = gates.length === 0 ? 'no gate was asked' : `the gates that were asked: ${gates.join(', ')}`;
   return RULES.flatMap((kind) =>
     test[kind].flatMap((rule: Ruled) => {
       if (rule.optional || rule.number === null || used.has(rule)) return [];
       const path = `${kind}.${rule.number}`;
-      const message = `the rule [[test.${kind}]] number ${rule.number + 1} was never used; remove it, or add optional = true`;
+      const why = kind === 'gate' ? ` (${asked})` : '';
+      const message = `the rule [[test.${kind}]] number ${rule.number + 1} was never used${why}; remove it, or add optional = true`;
       return [failureAt(path, null, null, message)];
     }),
   );

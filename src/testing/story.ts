@@ -68,6 +68,8 @@ function linesFor({ expect, expected, got }: TestFailure, story: readonly StoryL
   const [, kind = '', key = ''] = /^([a-z_]+)(?:\.(.*))?$/s.exec(expect) ?? [];
   switch (kind) {
     case 'run':
+      // `run.0` is a pattern of commands.
+      return key === '' ? story.slice(-LINES_MAX) : [];
     case 'error':
     case 'took':
     case 'max_records':
@@ -81,6 +83,7 @@ function linesFor({ expect, expected, got }: TestFailure, story: readonly StoryL
     case 'order':
       return about(story, typeof expected === 'string' ? expected.split('<').map((part) => part.trim()) : []);
     case 'never':
+      return typeof got === 'string' ? until(story, got) : [];
     case 'claim':
       return typeof got === 'string' ? until(story, got) : story.slice(-LINES_MAX);
     default:

@@ -28,7 +28,6 @@ describe('a test file', () => {
   test('without rules and expectations has defaults', () => {
     expect(firstTest(TEST)).toMatchObject({
       name: 'a',
-      line: 1,
       folder: null,
       run: [],
       now: Date.UTC(2026, 0, 1),

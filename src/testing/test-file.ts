@@ -45,7 +45,6 @@ export interface TestFile {
 
 export interface WorkflowTest {
   readonly name: string;
-  readonly line: number;
   readonly variables: JsonMap;
   /** Copied to the folder that the run works in; null: an empty one. */
   readonly folder: string | null;
@@ -217,7 +216,6 @@ function readSettings(report: Report, own: TomlTable, table: TomlTable): Omit<Wo
     });
   const expect = tableAt(report, table, 'expect', 'Write it as a table: [test.expect].');
   return {
-    line: lineOf(report, own.place),
     variables: mapAt(report, table, 'variables', 'For example variables = { channel = "beta" }.'),
     folder: filledStringAt(report, table, 'folder', 'Name a folder beside the test file.'),
     files: textsAt(report, table, 'files'),
@@ -425,8 +423,4 @@ function mergedValue(own: TomlValue, below: TomlValue): TomlValue {
   if (own.kind === 'table' && below.kind === 'table') return merged(own, below);
   if (own.kind === 'list' && below.kind === 'list') return { ...own, items: [...own.items, ...below.items] };
   return own;
-}
-
-function lineOf({ source }: Report, { from }: Place): number {
-  return source.text.slice(0, from).split('\n').length;
 }

@@ -2,7 +2,7 @@
 // what happened becomes the expectation. Pure but for the reader of files that it is given.
 
 import type { Json, JsonMap } from '../base/json.ts';
-import { formatDuration } from '../base/time.ts';
+import { exactDuration, formatDuration } from '../base/time.ts';
 import type { CommandSpec, Effect, Outcome } from '../ir/effect.ts';
 import { meowCallOf } from '../ir/meow-call.ts';
 import type { Outputs } from '../ir/output.ts';
@@ -11,9 +11,10 @@ import type { FilledText } from '../ir/text.ts';
 import { apply } from '../kernel/apply.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { Input } from '../kernel/input.ts';
-import { CLEANUP_STEP, initialState, type RunState, type StepState } from '../kernel/state.ts';
+import { CLEANUP_STEP, initialState, isFinished, type RunState, type StepState } from '../kernel/state.ts';
 import { statusView } from '../view/status.ts';
 import { isTomlValue, tomlTable } from './toml-text.ts';
+import { RecordedRepository, type RepositoryReader } from './recorded-repository.ts';
 import { endedSteps } from './world.ts';
 
 export interface RecordedRun {
@@ -28,6 +29,8 @@ export interface RecordedRun {
   output(step: string, attempt: number, stream: 'stdout' | 'stderr'): string;
   /** A file of the run's folder as it is now; null if it does not exist. */
   file(path: string): string | null;
+  /** For a Conductor run; `folder`: relative to the test file. */
+  readonly repository?: { readonly folder: string; readonly reader: RepositoryReader } | undefined;
 }
 
 interface Rule {
@@ -35,13 +38,17 @@ interface Rule {
   /** The step that it answers. */
   readonly step: string | null;
   readonly entries: Readonly<Record<string, Json | undefined>>;
+  /** How long the command or the agent took. */
+  readonly ms?: number;
 }
 
 /** The text of a test file. */
 export function testFromRun(run: RecordedRun): string {
   const story = new RecordedStory(run);
   for (const record of run.records) story.tell(record);
-  const { state, rules, files } = story;
+  const { state, rules } = story;
+  const initial = story.repository.initialFiles();
+  const files = new Map([...(initial ?? story.repository.changedFiles()), ...story.files]);
   const { variables = {}, allowance } = state.request ?? {};
   const isStable = stability(state);
   const given = Object.entries(variables).filter(([name, value]) => !name.startsWith('@') && isStable(value));
@@ -49,35 +56,53 @@ export function testFromRun(run: RecordedRun): string {
   const head = {
     name: run.name,
     variables: given.length === 0 ? undefined : Object.fromEntries(given),
+    folder: initial === null ? run.repository?.folder : undefined,
     files: files.size === 0 ? undefined : Object.fromEntries(files),
     flags,
   };
   return [
     ...(run.workflow === null ? [] : [`${tomlTable('', { workflow: run.workflow }).trim()}\n`]),
     tomlTable('[[test]]', head),
-    ...rules.map(({ kind, entries }) => tomlTable(`[[test.${kind}]]`, entries)),
-    tomlTable('[test.expect]', expectationsOf(state, isStable)),
+    ...rules.map((rule) => tomlTable(`[[test.${rule.kind}]]`, timed(rule, story.isParallel))),
+    tomlTable('[test.expect]', expectationsOf(state, isStable, story.repository)),
   ].join('\n');
+}
+
+/** If commands and agents worked at the same time, the order in which they ended matters, and so does each millisecond. */
+function timed({ kind, entries, ms = 0 }: Rule, isParallel: boolean): Rule['entries'] {
+  const shown = isParallel ? ms : ms < SHORT_MS ? 0 : Math.round(ms / SHORT_MS) * SHORT_MS;
+  if (shown === 0) return entries;
+  if (kind === 'command') return { ...entries, takes: exactDuration(shown) };
+  const actions = (entries['do'] ?? []) as readonly JsonMap[];
+  return isParallel ? { ...entries, do: [{ wait: exactDuration(shown) }, ...actions] } : entries;
 }
 
 class RecordedStory {
   readonly state: RunState;
+  /** Whether two commands or agents worked at the same time. */
+  isParallel = false;
   rules: Rule[] = [];
   /** Files that the run read. */
   readonly files = new Map<string, string>();
   readonly #run: RecordedRun;
   readonly #reports = new Map<string, { readonly outputs: Outputs; readonly notes: string | null }>();
   readonly #asked = new Map<string, number>();
+  /** When agents ended their previous prompt. */
+  readonly #freeSince = new Map<string, number>();
+  readonly repository: RecordedRepository;
   #lastEnded: string | null = null;
 
   constructor(run: RecordedRun) {
     this.#run = run;
+    this.repository = new RecordedRepository(run.repository?.reader ?? null);
     this.state = initialState(run.program);
   }
 
   tell({ at, input, decisions }: JournalRecord): void {
+    const wasEnded = this.state.phase === 'ended';
     this.#hear(input, at);
     for (const decision of decisions) apply(this.state, decision, at);
+    if (input.kind === 'run-resumed' && wasEnded) this.#forgetRepeated();
     this.#lastEnded = endedSteps({ decisions }).at(-1) ?? this.#lastEnded;
   }
 
@@ -105,8 +130,8 @@ class RecordedStory {
     }
   }
 
-  #add(kind: Rule['kind'], step: string | null, entries: Rule['entries']): void {
-    this.rules.push({ kind, step, entries });
+  #add(kind: Rule['kind'], step: string | null, entries: Rule['entries'], ms = 0): void {
+    this.rules.push({ kind, step, entries, ms });
   }
 
   /** The test takes no time where the run did, so that a step says better when something happened. */
@@ -129,17 +154,46 @@ class RecordedStory {
   #stepFinished(step: StepState, outcome: Outcome, at: number): void {
     const spec = step.effect;
     if (isLost(outcome) || spec === null) return;
+    const working = [...this.state.inFlight.values()].filter(({ effect }) => WORK.has(effect?.kind ?? ''));
+    if (working.length > 1) this.isParallel = true;
     switch (spec.kind) {
       case 'command':
         return this.#commandFinished(step, spec, outcome, at);
       case 'turn':
-        return this.#answered(step.id, turnActions(step, outcome));
+        return this.#answered(step.id, turnActions(step, outcome), at - (step.startedAt ?? at));
       case 'prompt':
-        return spec.mode === 'fire-forget' ? undefined : this.#promptFinished(step, spec, outcome);
+        return spec.mode === 'fire-forget' ? undefined : this.#promptFinished(step, spec, outcome, at);
       case 'read':
         return this.#read(spec);
+      case 'git':
+      case 'inspect':
+        return this.#inspected(step, spec, outcome);
       default:
     }
+  }
+
+  /** Steps of an opcode after its turn or command: what changed is what that did. */
+  #inspected(step: StepState, spec: Extract<Effect['spec'], { kind: 'git' | 'inspect' }>, outcome: Outcome): void {
+    const happened = this.repository.after(
+      spec,
+      outcome.kind === 'success' ? outcome.outputs : outcome.failure.outputs,
+    );
+    if (happened === null) return;
+    const { by, actions, files } = happened;
+    const visit = step.id.replace(/\.[^.]*$/, '');
+    const isMeant = (rule: Rule): boolean =>
+      (rule.kind === 'on' || rule.kind === 'command') &&
+      (by === 'anything' || rule.step?.startsWith(`${visit}.`) === true);
+    const index = this.rules.findLastIndex(isMeant);
+    const rule = this.rules[index];
+    if (rule === undefined) return;
+    const { entries } = rule;
+    const added: Rule['entries'] =
+      rule.kind === 'on'
+        ? { do: [...actions, ...((entries['do'] ?? []) as readonly JsonMap[])] }
+        : { files: { ...((entries['files'] ?? {}) as JsonMap), ...files } };
+    if (actions.length > 0 || Object.keys(files).length > 0)
+      this.rules[index] = { ...rule, entries: { ...entries, ...added } };
   }
 
   #read(spec: Extract<Effect['spec'], { kind: 'read' }>): void {
@@ -153,7 +207,7 @@ class RecordedStory {
     if (call !== null && !call.usesFiles) return;
     const { id, attempt } = step;
     const common = { step: id, times: 1 };
-    if (isStopped(step, outcome)) return this.#add('command', id, { ...common, hangs: true });
+    if (neverEnded(step, outcome)) return this.#add('command', id, { ...common, hangs: true });
     const ms = at - (step.startedAt ?? at);
     const files = spec.captures.flatMap(({ name, from }) => {
       const value = outcome.kind === 'success' ? outcome.outputs[name] : undefined;
@@ -162,17 +216,24 @@ class RecordedStory {
     });
     const text = (stream: 'stdout' | 'stderr'): string | undefined =>
       this.#run.output(id, attempt, stream) || undefined;
-    this.#add('command', id, {
+    const entries = {
       ...common,
       ...exitOf(outcome),
       stdout: text('stdout'),
       stderr: text('stderr'),
       files: files.length === 0 ? undefined : Object.fromEntries(files),
-      takes: ms < SHORT_MS ? undefined : formatDuration(Math.round(ms / SHORT_MS) * SHORT_MS),
-    });
+    };
+    this.#add('command', id, entries, ms);
   }
 
-  #promptFinished(step: StepState, spec: Extract<Effect['spec'], { kind: 'prompt' }>, outcome: Outcome): void {
+  #promptFinished(
+    step: StepState,
+    spec: Extract<Effect['spec'], { kind: 'prompt' }>,
+    outcome: Outcome,
+    at: number,
+  ): void {
+    const begun = Math.max(step.startedAt ?? at, this.#freeSince.get(step.agent ?? '') ?? 0);
+    this.#freeSince.set(step.agent ?? '', at);
     const report = this.#reports.get(step.id);
     this.#reports.delete(step.id);
     if (report !== undefined) {
@@ -182,13 +243,13 @@ class RecordedStory {
       );
       const outputs = Object.entries(report.outputs).filter(([, value]) => isTomlValue(value));
       const notes = report.notes === null ? {} : { notes: report.notes };
-      return this.#answered(step.id, [...writes, { done: Object.fromEntries(outputs), ...notes }]);
+      return this.#answered(step.id, [...writes, { done: Object.fromEntries(outputs), ...notes }], at - begun);
     }
-    this.#answered(step.id, turnActions(step, outcome));
+    this.#answered(step.id, turnActions(step, outcome), at - begun);
   }
 
-  #answered(step: string, actions: readonly JsonMap[]): void {
-    this.#add('on', step, { step, times: 1, do: actions });
+  #answered(step: string, actions: readonly JsonMap[], ms = 0): void {
+    this.#add('on', step, { step, times: 1, do: actions }, ms);
   }
 
   #decided({ gate, verdict }: Extract<Input, { kind: 'gate-decided' }>, at: number): void {
@@ -212,26 +273,29 @@ class RecordedStory {
     this.#add('event', null, { ...moment, type, agent: agent ?? undefined, data: Object.fromEntries(kept) });
   }
 
-  /** An engine that resumes a run replaces one that died, unless the run had ended. What failed then is repeated. */
+  /** An engine that resumes a run replaces one that died, unless the run had ended. */
   #resumed(): void {
-    const { state } = this;
-    if (state.phase === 'ended') {
-      this.rules = this.rules.filter(({ step, kind }) => {
-        if (kind === 'stop' || step === CLEANUP_STEP) return false;
-        return step === null || state.steps.get(step)?.status === 'done';
-      });
-    } else if (this.#lastEnded !== null) {
-      const death = { dies_after: this.#lastEnded, optional: true };
-      this.#add('engine', null, death);
-    }
+    if (this.state.phase === 'ended' || this.#lastEnded === null) return;
+    this.#add('engine', null, { dies_after: this.#lastEnded, optional: true });
+  }
+
+  /** The test does at once what a resumed run repeats. */
+  #forgetRepeated(): void {
+    this.rules = this.rules.filter(({ step, kind }) => {
+      if (kind === 'stop' || step === CLEANUP_STEP) return false;
+      const found = step === null ? null : this.state.steps.get(step);
+      return found === null || (found !== undefined && isFinished(found));
+    });
   }
 }
 
-/** Shorter times are not part of a test. */
+/** Shorter times are not part of a test, unless something else worked at the same time. */
 const SHORT_MS = 1_000;
 
+const WORK = new Set(['command', 'prompt', 'turn']);
+
 function turnActions(step: StepState, outcome: Outcome): readonly JsonMap[] {
-  if (isStopped(step, outcome)) return [{ hang: true }];
+  if (neverEnded(step, outcome)) return [{ hang: true }];
   if (outcome.kind === 'success') {
     const { result } = outcome.outputs;
     const cost = Object.entries(outcome.usage ?? {}).filter(
@@ -242,7 +306,6 @@ function turnActions(step: StepState, outcome: Outcome): readonly JsonMap[] {
   }
   const { kind, code, message } = outcome.failure;
   if (kind === 'exit-nonzero' && code !== null && code !== 1) return [{ crash: code }];
-  if (kind === 'idle') return [{ hang: true }];
   return [{ fail: message }];
 }
 
@@ -251,8 +314,9 @@ function isLost(outcome: Outcome): boolean {
 }
 
 /** It would not have ended by itself. */
-function isStopped({ stopping }: StepState, outcome: Outcome): boolean {
-  return outcome.kind === 'failure' && (stopping !== null || outcome.failure.kind === 'stopped');
+function neverEnded({ stopping }: StepState, outcome: Outcome): boolean {
+  if (outcome.kind === 'success') return false;
+  return stopping !== null || outcome.failure.kind === 'stopped' || outcome.failure.kind === 'idle';
 }
 
 function exitOf(outcome: Outcome): { readonly exit: number } {
@@ -274,13 +338,20 @@ const VALUE_MAX = 2_000;
 /** These differ in every run. */
 const VOLATILE = new Set(['session_id', 'terminal', 'workdir', 'adapter', 'denied']);
 
-function expectationsOf(state: RunState, isStable: (value: Json) => boolean): Rule['entries'] {
+function expectationsOf(
+  state: RunState,
+  isStable: (value: Json) => boolean,
+  repository: RecordedRepository,
+): Rule['entries'] {
   const { steps, error } = statusView(state);
   const each = Object.entries(steps);
+  const files = Object.entries(repository.expectedFiles()).filter(([, expected]) => isStable(expected));
   const outcomes = each.flatMap(([id, { outcome }]) => (outcome === null ? [] : [[id, outcome] as const]));
   const outputs = each.flatMap(([id, step]) =>
     Object.entries(step.outputs).flatMap(([name, value]) =>
-      VOLATILE.has(name) || name.includes('.') || !isStable(value) ? [] : [[`${id}.${name}`, value] as const],
+      step.outcome !== null || VOLATILE.has(name) || name.includes('.') || !isStable(value)
+        ? []
+        : [[`${id}.${name}`, value] as const],
     ),
   );
   const failed = Object.entries({ step: error?.step, type: error?.type }).filter(([, text]) => text);
@@ -290,5 +361,6 @@ function expectationsOf(state: RunState, isStable: (value: Json) => boolean): Ru
     outcomes: outcomes.length === 0 ? undefined : Object.fromEntries(outcomes),
     outputs: outputs.length === 0 ? undefined : Object.fromEntries(outputs),
     error: failed.length === 0 ? undefined : (Object.fromEntries(failed) as JsonMap),
+    files: files.length === 0 ? undefined : Object.fromEntries(files),
   };
 }

@@ -361,6 +361,7 @@ export class World {
 
   /** How long the engine that dies at this record is away; null if it does not die. */
   #deathAt({ seq, decisions }: JournalRecord, when: Death['when']): number | null {
+    if (this.#deathsLeft.length === 0) return null;
     const ended = endedSteps({ decisions });
     const isNow = (death: PlannedDeath): boolean => {
       if (death.when !== when) return false;
@@ -465,7 +466,7 @@ export class World {
   #observe(records: readonly JournalRecord[], state: RunState): void {
     this.#engine?.handler.observe(records, state);
     const { test } = this.#options;
-    const ended = records.flatMap(endedSteps);
+    const ended = test.event.length + test.stop.length === 0 ? [] : records.flatMap(endedSteps);
     const isNow = (when: When): boolean =>
       when.kind === 'step' && ended.some((step) => this.#namesOf(step).some(segmentMatcher(when.step)));
     for (const rule of test.event) if (!this.#used.has(rule) && isNow(rule.when)) this.#emit(rule);

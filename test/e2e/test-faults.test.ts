@@ -105,6 +105,28 @@ describe('meow test --faults', () => {
     expect(line?.failures?.[0]?.faults).toBeLessThanOrEqual(3);
   });
 
+  test('two late decisions in a row lead a state machine astray, and the printed test does the same', async () => {
+    await using rig = await Rig.setup();
+    const asking = (next: string, late: string): string =>
+      `---\nallowed_transitions:\n  - { tag: ask, next: ${next}, timeout: 12h, timeout_next: ${late} }\n---\nAsk.\n`;
+    rig.write('dock/START.md', asking('SAIL.md', 'AGAIN.md'));
+    rig.write('dock/AGAIN.md', asking('SAIL.md', 'MUTINY.md'));
+    rig.write('dock/SAIL.md', 'Sail. <result>ok</result>\n');
+    rig.write('dock/MUTINY.md', 'Mutiny. <result>lost</result>\n');
+    const asks =
+      '[[defaults.on]]\nstep = "*"\nprompt = "Ask."\ndo = [{ say = \'<ask next="SAIL.md">May we?</ask>\' }]\n';
+    const answered = 'gate = [{ gate = "*", after = "1h", decide = "answer", answer = "yes" }]\n';
+    const tests = `${asks}[[test]]\nname = "sails"\n${answered}[test.expect]\nnever = ["*.MUTINY"]\n`;
+    rig.write('dock.test.toml', tests);
+    const [line] = await linesOf(rig, '--faults', '200', '--seed', '5');
+    const [failure] = line?.failures ?? [];
+    expect(failure).toMatchObject({ expect: 'never.0', faults: 2, seed: 5 });
+    rig.write('dock.test.toml', `${tests}\n${failure?.test ?? ''}`);
+    const [calm, pasted] = await linesOf(rig);
+    expect(calm?.failures).toEqual([]);
+    expect(pasted?.failures?.map(({ expect: path }) => path)).toEqual(['never.0']);
+  });
+
   test('commands that really run are executed once, and answered in faulty worlds', async () => {
     await using rig = await Rig.setup();
     rig.write(

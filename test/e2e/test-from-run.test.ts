@@ -1,33 +1,160 @@
-// `meow test --from RUN`: a run becomes a test that passes at once, and fails when the workflow loses a step.
+// `meow test --from RUN`: a run becomes a test that passes at once, and fails when the workflow loses a step. A sample of the
+// examples; with MEOW_SWEEP=whole, all of them.
 
-import { join } from 'node:path';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { commitAll } from '../fixtures/conductor/rig.ts';
+import { IS_WHOLE } from '../rig/sample.ts';
 import { Rig } from '../rig/rig.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
-/** Runs a workflow, makes a test of the run, and runs the test. */
-async function repeated(rig: Rig, id: string, ...args: readonly string[]): Promise<void> {
-  const run = await rig.meow('run', ...args, '--id', id);
-  expect(run.code, run.stderr).toBeLessThan(2);
-  expect(await rig.meow('test', '--from', id, '-o', `${id}.test.toml`)).toMatchObject({ stderr: '', code: 0 });
-  const { stdout, code } = await rig.meow('test', `${id}.test.toml`);
-  expect({ stdout, code }).toMatchObject({ code: 0 });
+interface Example {
+  /** Folder or file below `examples`. */
+  readonly path: string;
+  readonly flags?: readonly string[];
+  /** A gate, and who approves it. */
+  readonly approves?: readonly [gate: string, by: string];
+  /** To the question of an agent. */
+  readonly answers?: string;
+  /** How the workflow loses a step; without it, a MEOW workflow loses its last. */
+  readonly loses?: { readonly file: string; readonly step: string; readonly to: string };
+  readonly isSampled?: true;
 }
 
-test.each([
-  ['hello.meow.toml'],
-  ['pipeline.meow.toml'],
-  ['download.meow.toml'],
-  ['agents/recovery.meow.toml', '--adapter', 'sim'],
-  ['agents/headless-loop.meow.toml', '--adapter', 'sim'],
-  ['raymond/ralph', '--adapter', 'sim'],
-  ['raymond/release', '--adapter', 'sim'],
-  ['raymond/research', '--adapter', 'sim', '--var', 'input=Where?'],
-])('a run of %s', async (path, ...flags) => {
+const SIM = ['--adapter', 'sim'];
+
+const RUNS: readonly Example[] = [
+  { path: 'hello.meow.toml', isSampled: true },
+  { path: 'pipeline.meow.toml' },
+  { path: 'download.meow.toml' },
+  { path: 'checks.meow.toml' },
+  { path: 'backup.meow.toml' },
+  { path: 'matrix.meow.toml' },
+  { path: 'release-notes.meow.toml' },
+  { path: 'agents/recovery.meow.toml', flags: SIM, isSampled: true },
+  { path: 'agents/headless-loop.meow.toml', flags: SIM },
+  { path: 'agents/ask-a-program.meow.toml', flags: [...SIM, '--var', 'program=tr a-z A-Z', '--var', 'text=hello'] },
+  { path: 'agents/call.meow.toml', flags: SIM },
+  { path: 'agents/simple-loop.meow.toml', flags: [...SIM, '--var', 'agent=w'] },
+  { path: 'agents/parallel.meow.toml', flags: SIM },
+  { path: 'agents/parallel-with-watchdog.meow.toml', flags: [...SIM, '--var', 'task_id=T'] },
+  { path: 'agents/context-monitor.meow.toml', flags: [...SIM, '--var', 'worktree=.'] },
+  { path: 'agents/deploy.meow.toml', flags: [...SIM, '--var', 'agent=t'], approves: ['approval-gate', 'ann'] },
+  { path: 'raymond/ralph', flags: SIM, isSampled: true },
+  { path: 'raymond/ask', flags: SIM, answers: 'The second.' },
+  { path: 'raymond/composed', flags: [...SIM, '--var', 'input=Where?'] },
+  { path: 'raymond/desk', flags: SIM },
+  { path: 'raymond/fan-out', flags: SIM },
+  { path: 'raymond/poll', flags: SIM },
+  { path: 'raymond/release', flags: SIM },
+  { path: 'raymond/research', flags: [...SIM, '--var', 'input=Where?'] },
+  { path: 'raymond/review-loop', flags: [...SIM, '--var', 'input=a feature'] },
+  { path: 'raymond/single.yaml', flags: SIM },
+  {
+    path: 'conductor/fix-loop',
+    flags: SIM,
+    loses: { file: 'fix-loop.yaml', step: 'fix', to: 'certify' },
+    isSampled: true,
+  },
+  {
+    path: 'conductor/goldens',
+    flags: SIM,
+    approves: ['review', 'ada'],
+    loses: { file: 'goldens.yaml', step: 'review', to: 'accept' },
+    isSampled: true,
+  },
+  {
+    path: 'conductor/harness',
+    flags: SIM,
+    approves: ['golden_gate', 'ada'],
+    loses: { file: 'harness.yaml', step: 'golden_gate', to: 'STOP' },
+  },
+  { path: 'conductor/unsafe', flags: SIM, loses: { file: 'unsafe.yaml', step: 'rollback', to: 'undone' } },
+];
+
+test.each(RUNS.filter(({ isSampled }) => IS_WHOLE || isSampled === true))('a run of $path', async (example) => {
   await using rig = await Rig.setup();
-  await repeated(rig, `from-${process.pid}`, join(EXAMPLES, path), ...flags);
+  const { path, flags = [], approves, answers } = example;
+  const name = basename(path).replace(/\.meow\.toml$|\.yaml$/, '');
+  const workflow = await layOut(rig, path);
+  const id = `${name}-${process.pid}`;
+  const meow = (...args: readonly string[]) => rig.meowWith(withStandIns(rig), ...args);
+  const run = await meow('run', workflow, ...flags, '--id', id, '--no-wait');
+  const waits = approves !== undefined || answers !== undefined;
+  expect(run.code, run.stderr).toBe(waits ? 3 : Math.min(1, run.code));
+  if (answers !== undefined) {
+    expect(await meow('answer', id, answers)).toMatchObject({ code: 0 });
+    expect(await meow('resume', id)).toMatchObject({ code: 0 });
+  }
+  if (approves !== undefined) {
+    const [gate, by] = approves;
+    expect(await meow('approve', id, gate, '--as', by)).toMatchObject({ code: 0 });
+    expect(await meow('resume', id)).toMatchObject({ code: 0 });
+  }
+
+  const file = `${name}.test.toml`;
+  expect(await rig.meow('test', '--from', id, '-o', file)).toMatchObject({ stderr: '', code: 0 });
+  const { stdout, code } = await rig.meow('test', file);
+  expect({ stdout, code }).toMatchObject({ code: 0 });
+
+  loseStep(rig, workflow, example, rig.read(file));
+  const without = await rig.meow('test', file);
+  expect(without.code).toBe(1);
+  expect(without.stdout).toContain('✗');
 });
+
+/** Puts the example into the rig, in a repository; returns the path of its workflow. */
+async function layOut(rig: Rig, path: string): Promise<string> {
+  const isFolder = path.startsWith('conductor/');
+  if (isFolder) cpSync(join(EXAMPLES, path), rig.folder, { recursive: true });
+  else {
+    const base = path.replace(/\.meow\.toml$|\.yaml$/, '');
+    for (const each of [path, `${base}.sim.toml`].filter((file) => existsSync(join(EXAMPLES, file))))
+      cpSync(join(EXAMPLES, each), rig.path(basename(each)), { recursive: true });
+    if (path === 'raymond/composed')
+      cpSync(join(EXAMPLES, 'raymond/research'), rig.path('research'), { recursive: true });
+  }
+  mkdirSync(rig.path('inbox'));
+  for (const name of ['one', 'two']) rig.write(`inbox/${name}`, '');
+  for (const each of readdirSync(rig.folder)) if (each.endsWith('.test.toml')) rmSync(rig.path(each));
+  await commitAll(rig);
+  return isFolder ? `${basename(path)}.yaml` : basename(path);
+}
+
+/** The programs that the example for deployments needs, and a `sleep` that takes almost no time. */
+function withStandIns(rig: Rig): Readonly<Record<string, string>> {
+  rig.write('.git/bin/sleep', '#!/bin/sh\nexec /bin/sleep 0.1\n');
+  chmodSync(rig.path('.git/bin/sleep'), 0o755);
+  const path = [rig.path('.git/bin'), join(EXAMPLES, 'agents/stand-ins'), rig.environment['PATH'] ?? ''];
+  return { PATH: path.join(':') };
+}
+
+/** `recorded`: the test, which names the steps of the run. */
+function loseStep(rig: Rig, workflow: string, { path, loses }: Example, recorded: string): void {
+  if (loses !== undefined) {
+    const { file, step, to } = loses;
+    const [, before = '', after = ''] =
+      new RegExp(`^([^]*)\\n  - id: ${step}\\n[^]*?(\\n  - id: [^]*|$)$`).exec(rig.read(file)) ?? [];
+    expect(before).not.toBe('');
+    rig.write(file, `${before}${after}`.replaceAll(new RegExp(`(?<=[:[,] )${step}(?=[,\\s\\]])`, 'g'), to));
+  } else if (path.endsWith('.toml')) {
+    const text = rig.read(workflow);
+    const [{ index: from } = { index: 0 }] = [...text.matchAll(/\n\[\[(?:main\.)?steps\]\]/g)].slice(-1);
+    const rest = text.slice(from + 1);
+    const end = rest.search(/\n\[(?!(?:main\.)?steps\.)/);
+    rig.write(workflow, text.slice(0, from + 1) + (end < 0 ? '' : rest.slice(end + 1)));
+  } else if (path.endsWith('.yaml')) {
+    rig.write(workflow, rig.read(workflow).replace(/\n {2}(\w+):\n(?![^]*\n {2}\w+:\n)[^]*$/, '\n'));
+  } else {
+    const wasVisited = (file: string): boolean => recorded.includes(`.${file.replace(/\.\w+$/, '')}" = "done"`);
+    const states = readdirSync(rig.path(workflow));
+    const isFirst = (file: string): boolean => file.includes('START');
+    const state = states.find((each) => wasVisited(each) && !isFirst(each)) ?? states.find(isFirst) ?? '';
+    rmSync(rig.path(`${workflow}/${state}`));
+  }
+}
 
 test('decisions about one gate, in their order', async () => {
   await using rig = await Rig.setup();

@@ -17,7 +17,6 @@ import {
   type TestResult,
 } from '../../app/testing.ts';
 import { findProject } from '../../app/project.ts';
-import { removeTestFolders } from '../../app/test-run.ts';
 import { stampOf } from '../../app/test-watch.ts';
 import { UsageError } from '../../base/errors.ts';
 import { sanitize } from '../../base/sanitize.ts';
@@ -73,13 +72,10 @@ async function printTestFrom(run: string, { name, o: file }: TestCommandOptions)
   return EXIT.done;
 }
 
-/** Ctrl-C leaves nothing behind. */
+/** Ctrl-C leaves nothing behind: temporary folders are removed at the exit. */
 function endCleanly(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(signal, () => {
-      removeTestFolders();
-      process.exit(128 + constants.signals[signal]);
-    });
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
 }
 
 async function testPaths(paths: readonly string[], options: TestCommandOptions): Promise<number> {
