@@ -11,6 +11,7 @@ import { copyMissing } from '../drivers/conductor/artifacts.ts';
 import type { ForkStart } from '../drivers/conductor/workspace.ts';
 import { syncDisk } from '../drivers/sync-disk.ts';
 import type { RunFiles, Store } from '../engine/ports.ts';
+import type { EffectSpec } from '../ir/effect.ts';
 import { type Allowance, conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import { fillValue, referencesInValue, type ValueTemplate } from '../ir/text.ts';
 import type { Fork } from '../kernel/fork.ts';
@@ -53,6 +54,7 @@ export async function prepareFork(
   const { program: old, state } = run;
   const { request } = state;
   if (request === null) throw new UsageError(`run ${run.id} never began`, 'start the workflow with meow run');
+  requireKnownEffects(run);
   if (conductorOf(old) !== null && flags.inPlace === true) {
     throw new UsageError('a fork works in a worktree of its own', 'fork without --in-place');
   }
@@ -91,6 +93,30 @@ export async function prepareFork(
   const results = Object.entries(fork.results).filter(([, { grown }]) => grown.length === 0);
   return withWorktree({ store, run }, { fork: { ...fork, results: Object.fromEntries(results) }, ...prepared });
 }
+
+/** An earlier version may have compiled to effects that this one does not have. */
+function requireKnownEffects({ id, program }: ReadRun): void {
+  const acts = Object.values(program.blocks).flatMap(({ steps }) => steps.map(({ act }) => act));
+  const unknown = acts.find((act) => act.kind === 'effect' && !Object.hasOwn(EFFECTS, act.effect.kind));
+  if (unknown?.kind !== 'effect') return;
+  throw new UsageError(
+    `run ${id} was started by another version of meow: this one does not know ${unknown.effect.kind} effects`,
+    'fork it with the version that started it, or start the workflow again; meow status still shows it',
+  );
+}
+
+const EFFECTS: Readonly<Record<EffectSpec<unknown>['kind'], true>> = {
+  command: true,
+  turn: true,
+  spawn: true,
+  attend: true,
+  prompt: true,
+  kill: true,
+  read: true,
+  git: true,
+  inspect: true,
+  gate: true,
+};
 
 /** `PATH#WORKFLOW` or a bare name, as it is written in another folder. */
 function referenceFrom(cwd: string, project: Project, reference: string): string {

@@ -1,7 +1,9 @@
 // Which steps a fork keeps, one rule after the other, and what it has from the run that it comes from.
 
 import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { restoreRecording } from '../journals/recording.ts';
 import { Rig, shellStep } from '../rig/rig.ts';
 
 /** The lines that the commands of a fork append to `ran`, sorted. */
@@ -280,4 +282,15 @@ test('a Raymond loop whose visit 7 of 12 has changed is kept up to there', async
   expect(kept, 'visits 1 to 6').toEqual(states.map((_, index) => index < 6));
   expect(cost, 'kept visits cost nothing').toMatchObject({ usd: 6 });
   expect((await rig.meow('why', id, 'main.7.SEVEN')).stdout).toContain('flow/SEVEN.md:2: ');
+});
+
+test.each([
+  ['meow/finished', 0, /^A fork of r would keep 8 of 14 steps/],
+  ['raymond/failed', 0, /^A fork of r would keep 6 of 7 steps/],
+  ['conductor/finished', 2, /^meow: run r was started by another version of meow/],
+])('a run of an earlier version (%s) is forked, or refused with the reason', async (path, status, says) => {
+  const { rig } = await restoreRecording(join(import.meta.dirname, '../journals/0.1.0-alpha', path));
+  await using _ = rig;
+  const { code, stdout, stderr } = await rig.meow('fork', 'r', '--dry-run');
+  expect([code, stdout + stderr]).toEqual([status, expect.stringMatching(says)]);
 });
