@@ -9,6 +9,7 @@ import { isJsonMap, type Json } from '../base/json.ts';
 import { copyMissing } from '../drivers/conductor/artifacts.ts';
 import type { ForkStart } from '../drivers/conductor/workspace.ts';
 import type { Store } from '../engine/ports.ts';
+import { storedFileOf } from '../ir/output.ts';
 import { conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import type { Fork } from '../kernel/fork.ts';
 import { forkOf } from '../kernel/keep.ts';
@@ -134,8 +135,8 @@ const COPIED_FOLDERS = ['sim-sessions', 'tasks'];
 function* storedFiles(value: Json): Generator<string> {
   if (Array.isArray(value)) for (const item of value as readonly Json[]) yield* storedFiles(item);
   if (!isJsonMap(value)) return;
-  const { $file: file } = value;
-  if (typeof file === 'string') yield file;
+  const stored = storedFileOf(value);
+  if (stored !== null) yield stored.file;
   for (const inner of Object.values(value)) yield* storedFiles(inner);
 }
 

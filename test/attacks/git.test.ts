@@ -385,6 +385,18 @@ describe('something planted where the engine writes or reads', () => {
     expect(rig.artifact('implement#1', 'workspace.patch')).toContain('+more');
   });
 
+  test('an object forged before the change was made is not shown as the change', async () => {
+    await works(`
+      evil=$(printf 'evil\\n' | git hash-object --stdin); nice=$(printf 'nice\\n' | git hash-object -w --stdin)
+      objects=$(git rev-parse --git-common-dir)/objects
+      path() { echo "$objects/$(echo "$1" | cut -c1-2)/$(echo "$1" | cut -c3-)"; }
+      mkdir -p "$(dirname "$(path "$evil")")"; cp "$(path "$nice")" "$(path "$evil")"; printf 'evil\\n' > a.txt`);
+    const patch = rig.artifact('implement#1', 'workspace.patch');
+    expect(patch).not.toContain('nice');
+    expect(patch).toContain('No patch: these objects');
+    expect(patch).toContain('modified a.txt');
+  });
+
   test('a split index with a filter does not run a program', async () => {
     const filter = `git config filter.x.clean 'touch "$RIG/ran"; cat'; echo '* filter=x' > "$(git rev-parse --git-common-dir)/info/attributes"`;
     await works(
