@@ -10,6 +10,7 @@ import type { Policy } from '../../src/ir/conductor.ts';
 import { picture } from '../contracts/git-rig.ts';
 import { answering, failureOf, successOf, WorkRig } from '../contracts/opcode-work-rig.ts';
 import { ConductorRig, gate, leadsTo, rollback, work } from '../fixtures/conductor/rig.ts';
+import { MEOW } from '../rig/rig.ts';
 
 let rig: WorkRig;
 beforeEach(async () => {
@@ -571,6 +572,26 @@ describe('what people are shown about the work', () => {
     expect(stderr).toContain('find .git -type p');
     rmSync(rig.path('.git/packed-refs'));
   });
+});
+
+/** Root may read everything: then the run is that of another user. */
+const AS_USER = process.getuid?.() === 0 ? 'setpriv --reuid=65534 --regid=65534 --clear-groups ' : '';
+
+test.each([
+  ['a file', 'echo evil > a.txt; chmod 000 a.txt'],
+  ['a folder', 'mkdir -p dir; echo evil > dir/b.txt; chmod 000 dir'],
+  ['a folder that nobody may write to', 'mkdir -p dir; echo evil > dir/b.txt; chmod 500 dir'],
+  ['the whole tree', 'echo evil > a.txt; chmod 000 .'],
+])('an agent that locks %s does not keep its work from being undone', async (_what, script) => {
+  await using made = await ConductorRig.setup({ 'a.txt': 'one\n' });
+  const { rig } = made;
+  made.agents({ spoil: script });
+  made.workflow({ spoil: work('undo'), undo: rollback('pre_run', 'end'), end: { opcode: 'STOP', reason: 'all' } });
+  if (AS_USER !== '') await rig.shell(`chown -R 65534:65534 ${rig.path('..')}`);
+  const { stdout, stderr } = await rig.shell(`${AS_USER}env HOME='${rig.home}' ${MEOW} run w.yaml --id r`);
+  expect(await made.outcomes(), stdout + stderr).toContain('undo#1 completed');
+  const { stdout: left } = await rig.shell('cd .meow/worktrees/r && cat a.txt && find . -name b.txt');
+  expect(left).toBe('one\n');
 });
 
 test('an ignored file that the user-wide configuration names stays ignored in a tree of the user', async () => {
