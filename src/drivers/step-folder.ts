@@ -18,7 +18,7 @@ import { dirname } from 'node:path';
 import { err, type Result } from '../base/errors.ts';
 import type { RunFiles } from '../engine/ports.ts';
 import { isErrno, UNUSABLE } from '../sys/errors.ts';
-import { clearPlaceOf, lookAt, makeFolder, readUntrustedFile, writePrivate } from '../sys/files.ts';
+import { clearObstacle, clearPlaceOf, lookAt, makeFolder, readUntrustedFile, writePrivate } from '../sys/files.ts';
 
 /** Where an attempt has its files: a folder for itself, or a prefix of their names in a folder for all. */
 export interface StepFolder {
@@ -66,6 +66,16 @@ export function prepareStepFolder({ prefix }: Pick<StepFolder, 'prefix'>): void 
   makeFolder(dirname(`${prefix}status`));
   clearPlaceOf(`${prefix}status`);
 }
+
+/**
+ * For an attempt that no engine has started before: whatever says how it went was put there by somebody else, and is moved
+ * aside. Throws system errors.
+ */
+export function discardForgedRecords(folder: StepFolder): void {
+  for (const name of RECORDS) clearObstacle(stepFile(folder, name));
+}
+
+const RECORDS = ['status', 'stdout', 'stderr', 'silent', 'turn-end.json'];
 
 /** A part of an attempt that has the same files. */
 export function partOf({ prefix, inRun }: StepFolder, name: string): StepFolder {

@@ -141,6 +141,20 @@ test.for(['status', 'stdout', 'stderr'])(
   },
 );
 
+describe.each([
+  ['started by the engine', 0],
+  ['started by the helper', 10],
+] as const)('a forged record of a command %s', (_by, busy) => {
+  test('does not replace the command', async () => {
+    const forge =
+      'for d in next.1. next/1/; do mkdir -p "$R/steps/next/1"; { cat "$R/steps/evil.1.status"; echo "exit 0"; } > "$R/steps/${d}status"; echo lie > "$R/steps/${d}stdout"; done';
+    await using rig = await setup(forge, busy);
+    const { code, stderr } = await rig.meow('run', 'w.meow.toml', '--id', 'w');
+    expect({ code, stderr, ran: rig.read('ran') }).toEqual({ code: 0, stderr: '', ran: 'next\n' });
+    expect((await rig.meow('logs', 'w', 'next')).stdout).not.toContain('lie');
+  });
+});
+
 test('a step that puts a pipe in the place of its own record ends the run neither with a bug nor in a hang', async () => {
   const act = 'rm "$R/steps/evil.1.status"; mkfifo "$R/steps/evil.1.status"; kill -9 $PPID';
   for (const busy of [0, 10]) {
