@@ -188,7 +188,7 @@ class Attempt implements SpawnEvents {
     this.#spec = spec;
     this.#how = how;
     this.#driver = driver;
-    this.#folder = stepFolder(driver.options.files, effect.step, effect.attempt);
+    this.#folder = stepFolder(driver.options.files, effect.step, effect.attempt, how);
   }
 
   begin(): void {
@@ -236,7 +236,7 @@ class Attempt implements SpawnEvents {
     let request: Result<CommandRequest, string>;
     try {
       request = this.#request();
-      if (this.#isFirst) discardForgedRecords(this.#folder);
+      if (this.#isFirst) discardForgedRecords(this.#driver.options.files, this.effect.step, this.effect.attempt);
       prepareStepFolder(this.#folder);
       if (request.ok && request.value.script !== null) writeStepFile(this.#folder, 'script', request.value.script);
     } catch (error) {

@@ -34,7 +34,7 @@ export function limitedCommands(options: CommandDriverOptions): Driver {
     driver[how](effect, limited);
   };
   const watched = (driver: Driver, effect: Effect, idleMs: number, answer: Answer, how: 'start' | 'find'): Answer => {
-    const folder = stepFolder(options.files, effect.step, effect.attempt);
+    const folder = stepFolder(options.files, effect.step, effect.attempt, how);
     const file = stepFile(folder, 'silent');
     const end = (): void => {
       if (!existsSync(file)) writeStepFile(folder, 'silent', '');

@@ -45,7 +45,7 @@ export function turnDriver(options: TurnDriverOptions): Driver {
         const adapter = adapterOf(spec, options);
         if (!adapter.ok) return notStarted(adapter.error);
         const place: TurnPlace = {
-          folder: stepFolder(options.files, effect.step, effect.attempt),
+          folder: stepFolder(options.files, effect.step, effect.attempt, how),
           marker: markerOf(options, effect.id),
           adapter: adapter.value,
           sessions: options.sessions,
@@ -63,7 +63,9 @@ export function turnDriver(options: TurnDriverOptions): Driver {
         else {
           const start = startOf(effect, spec, adapter.value, options);
           if (!start.ok) return notStarted(start.error);
-          const ready = unlessRefused(() => ok(how === 'start' && discardForgedRecords(place.folder)));
+          const ready = unlessRefused(() =>
+            ok(how === 'start' && discardForgedRecords(options.files, effect.step, effect.attempt)),
+          );
           if (!ready.ok) return notStarted(ready.error);
           turn.begin(start.value);
         }
