@@ -24,6 +24,7 @@ import { memory } from './memory.ts';
 import { isReached, machine, resultsDocument, textTable } from './report.ts';
 import { raymond } from './raymond.ts';
 import { resume } from './resume.ts';
+import { shellCompletion } from './shell-completion.ts';
 import { size } from './size.ts';
 import { startup } from './startup.ts';
 import { timeStepFiles } from './step-files.ts';
@@ -48,6 +49,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   validate,
   testing,
   editor,
+  shellCompletion,
 ];
 
 const FILES_TRIED = 100;

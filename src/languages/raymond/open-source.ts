@@ -8,6 +8,7 @@
 import { makeSource, type Place } from '../../base/source.ts';
 import { quote } from '../../ir/quote.ts';
 import type { Text } from '../../ir/text.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, createReport, type Report, START } from '../report.ts';
 import { mapAt, placesIn, textAt } from '../yaml-fields.ts';
 import {
@@ -19,8 +20,9 @@ import {
   type YamlMap,
   type YamlScalar,
 } from '../yaml-tree.ts';
+import { FILE_STATE, MANIFEST, RAYMOND } from './keys.ts';
 import { findStart, nameStates, stemOf, type TakenIds } from './names.ts';
-import { readBudget, readReset, readSettings, WORKFLOW_KEYS } from './settings.ts';
+import { readBudget, readReset, readSettings } from './settings.ts';
 import { readState } from './state.ts';
 import {
   type Body,
@@ -33,7 +35,7 @@ import {
   type WorkflowSyntax,
 } from './syntax.ts';
 
-const MANIFEST = 'workflow.yaml';
+const MANIFEST_NAME = 'workflow.yaml';
 
 export function openSource(source: RaymondSource, prefix: string, taken: TakenIds): WorkflowSyntax {
   return source.kind === 'folder' ? openFolder(source, prefix, taken) : openSingle(source, prefix, taken);
@@ -49,7 +51,7 @@ function openFolder(source: FolderSource, prefix: string, taken: TakenIds): Work
   const read = files.map((file) => (/\.md$/i.test(file.name) ? readPrompt(file, names) : readScript(file, names)));
   const manifest = openManifest(source);
   const opened = assemble(source, report, manifest, names, read);
-  for (const state of read) if (state !== opened.start) warnOfReset(state);
+  warnOfResets(read, opened.start, `to ${MANIFEST_NAME}`);
   return { ...opened, reports: [report, manifest.report, ...strangers, ...read.map((state) => state.report)] };
 }
 
@@ -62,6 +64,7 @@ function openSingle(source: SingleSource, prefix: string, taken: TakenIds): Work
   const names = nameStates(stateNames, prefix, taken, (state) => spellingsOf(state, written ?? NO_KEYS));
   const read = entries.flatMap((entry) => readEntry(report, entry, names) ?? []);
   const opened = assemble(source, report, { report, keys: root }, names, written === null ? null : read);
+  warnOfResets(read, opened.start, 'to the top of the file');
   return { ...opened, reports: [report, ...read.map((state) => state.report)] };
 }
 
@@ -81,6 +84,7 @@ function assemble(
   const states = new Map(read?.map((state) => [state.name, state]));
   const start = read === null ? null : findStart(report, wanted, states, names);
   const ownReset = start === null ? null : readReset(start.report, start.keys);
+  const commonReset = readReset(of, keys);
   const [settings, budget] = [readSettings(of, keys), readBudget(of, keys)];
   return {
     key,
@@ -91,12 +95,12 @@ function assemble(
     names,
     settings,
     budget,
-    keepsCallers: ownReset ?? readReset(of, keys) ?? false,
+    keepsCallers: ownReset ?? commonReset ?? false,
   };
 }
 
 export function isState({ name, isExecutable }: RaymondFile): boolean {
-  if (name.startsWith('.') || /^readme\.md$/i.test(name) || name === MANIFEST) return false;
+  if (name.startsWith('.') || /^readme\.md$/i.test(name) || name === MANIFEST_NAME) return false;
   return /\.(?:md|sh)$/i.test(name) || isExecutable;
 }
 
@@ -128,25 +132,28 @@ function readScript(file: RaymondFile, names: StateNames): StateSyntax {
 }
 
 function openManifest({ files }: FolderSource): Manifest {
-  const file = files.find(({ name, leadsOut }) => name === MANIFEST && !leadsOut);
-  const report = createReport(makeSource(file?.file ?? MANIFEST, file?.text ?? ''));
+  const file = files.find(({ name, leadsOut }) => name === MANIFEST_NAME && !leadsOut);
+  const report = createReport(makeSource(file?.file ?? MANIFEST_NAME, file?.text ?? ''));
   const value = readYaml(report, { from: 0, to: report.source.text.length });
   if (value?.kind === 'map') {
-    checkKeys(report, value, WORKFLOW_KEYS, MANIFEST);
+    checkKeys(report, value, namesOf(MANIFEST.keys), MANIFEST_NAME);
     return { report, keys: value };
   }
   if (value !== null && value.kind !== 'nothing') {
-    const message = `${MANIFEST} must be keys and values, got ${describeYaml(value)}`;
+    const message = `${MANIFEST_NAME} must be keys and values, got ${describeYaml(value)}`;
     report.error('wrong-type', value.place, message, 'For example reset: keep-stack.');
   }
   return { report, keys: NO_KEYS };
 }
 
-function warnOfReset({ report, keys }: StateSyntax): void {
-  const entry = keys.entries.get('reset');
-  if (entry === undefined) return;
-  const message = '"reset" counts in the state that the workflow begins with, and not here';
-  report.warning('unused-key', entry.keyPlace, message, `Move it there, or to ${MANIFEST}.`);
+/** `elsewhere`: where it counts for the whole workflow. */
+function warnOfResets(states: readonly StateSyntax[], start: StateSyntax | null, elsewhere: string): void {
+  for (const state of states) {
+    const entry = state.keys.entries.get('reset');
+    if (state === start || entry === undefined) continue;
+    const message = '"reset" counts in the state that the workflow begins with, and not here';
+    state.report.warning('unused-key', entry.keyPlace, message, `Move it there, or ${elsewhere}.`);
+  }
 }
 
 const EXAMPLE = 'For example states: { START: { prompt: Say hello. } }.';
@@ -154,7 +161,7 @@ const EXAMPLE = 'For example states: { START: { prompt: Say hello. } }.';
 function readRoot(report: Report): YamlMap {
   const value = readYaml(report, { from: 0, to: report.source.text.length });
   if (value?.kind === 'map') {
-    checkKeys(report, value, [...WORKFLOW_KEYS, 'states'], 'the workflow');
+    checkKeys(report, value, namesOf(RAYMOND.root.keys), 'the workflow');
     if (isAbsent(value, 'states')) report.error('missing-key', value.place, 'the workflow has no "states"', EXAMPLE);
     return value;
   }
@@ -177,9 +184,6 @@ export function spellingsOf(name: string, states: YamlMap): readonly string[] {
   const value = states.entries.get(name)?.value;
   return [value?.kind === 'map' && value.entries.has('sh') ? `${name}.sh` : `${name}.md`];
 }
-
-/** Scripts for other systems. */
-const OTHER_SCRIPTS = ['ps1', 'bat'];
 
 function readEntry(whole: Report, { key, keyPlace, value }: YamlEntry, names: StateNames): StateSyntax | null {
   if (value.kind !== 'map') {
@@ -204,7 +208,7 @@ function readEntry(whole: Report, { key, keyPlace, value }: YamlEntry, names: St
       ? { kind: 'prompt', text: prompt?.text.trimEnd() ?? '', placeOf }
       : { kind: 'script', command: textCommand(script.text), text: script.text, placeOf };
   const state = { name: key, report, place: keyPlace, body, keys: value };
-  return readState(state, names, ['prompt', 'sh', ...OTHER_SCRIPTS]);
+  return readState(state, names, FILE_STATE);
 }
 
 /** It must not be empty; beside a script, a key without a value counts as absent. */

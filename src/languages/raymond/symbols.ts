@@ -5,6 +5,7 @@ import { own } from '../../base/json.ts';
 import { makeSource, type Place } from '../../base/source.ts';
 import { findState, plainPath, TAG_RULES } from '../../ir/machine.ts';
 import { allTags, TRANSITION_TAGS } from '../../ir/tags.ts';
+import { namesOf } from '../keys.ts';
 import { createReport, START } from '../report.ts';
 import {
   type Definition,
@@ -16,10 +17,10 @@ import {
   type Use,
 } from '../symbols.ts';
 import { isScalar, NO_KEYS, readFrontMatter, readPartialYaml, type YamlMap, type YamlValue } from '../yaml-tree.ts';
+import { STATE } from './keys.ts';
 import { nameStates, stemOf } from './names.ts';
 import { isState, spellingsOf } from './open-source.ts';
 import { BUILT_IN } from './placeholders.ts';
-import { STATE_KEYS } from './state.ts';
 import type { FindWorkflow, RaymondSource, StateNames } from './syntax.ts';
 
 /** A text with states in it. */
@@ -161,5 +162,5 @@ function suggestAt(text: string, offset: number, states: readonly string[]): Sug
   if (/\b(?:allowed_tags|tag):\s*\[?[^\]]*$/.test(line))
     return suggestions(text, offset, toItems('value', TRANSITION_TAGS, 'tag'));
   const inFrontMatter = text.startsWith('---') && !/^---[ \t]*$/m.test(text.slice(3, offset));
-  return inFrontMatter && /^[\w-]*$/.test(line) ? suggestions(text, offset, toItems('key', STATE_KEYS)) : null;
+  return inFrontMatter && /^[\w-]*$/.test(line) ? suggestions(text, offset, toItems('key', namesOf(STATE.keys))) : null;
 }
