@@ -16,7 +16,7 @@ import {
   timeProcess,
 } from './measure.ts';
 import { timeSpawnLoop } from './spawn-loop.ts';
-import { deleteFiles, timeStepFiles } from './step-files.ts';
+import { deleteFiles, inodesOf, timeStepFiles } from './step-files.ts';
 import { workflowText } from './workflow.ts';
 
 const STEPS = 300;
@@ -29,14 +29,21 @@ export const chain: Measurement = {
     `${STEPS} steps \`true\`, each of which needs the previous one, with \`meow run\`, against a loop of as many \`sh -c true\` ` +
     'in bash, and in Node. All three as whole processes, including start and exit. In brackets: the time of the file system for ' +
     `the files of the steps, which the loops do not create. First in a fresh folder, then after ${count(DELETIONS)} files were created ` +
-    'and deleted next to it, which slows some file systems down.',
+    'and deleted next to it, which slows some file systems down. Then the files and folders that such a run leaves, a step.',
   async measure(bench) {
-    const fresh = await measureChain(bench, 'chain');
+    const fresh = [...(await measureChain(bench, 'chain')), stepInodes(bench)];
     deleteFiles(bench.folder, DELETIONS);
     const [worn] = await measureChain(bench, 'worn', ` after ${count(DELETIONS)} deletions`);
     return worn === undefined ? fresh : [...fresh, worn];
   },
 };
+
+function stepInodes(bench: Bench): Figure {
+  const project = makeProject(bench, 'inodes');
+  writeFileSync(join(project, 'chain.meow.toml'), workflowText('chain', STEPS));
+  timeProcess(MEOW, ['run', 'chain.meow.toml', '--id', 'r'], project);
+  return inodesOf(join(project, '.meow/workflows/r/steps'), { what: 'a step', steps: STEPS, target: 3 });
+}
 
 async function measureChain(bench: Bench, name: string, where = ''): Promise<readonly Figure[]> {
   const project = makeProject(bench, name);

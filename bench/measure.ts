@@ -25,7 +25,7 @@ export interface Bench {
   readonly folder: string;
 }
 
-export type Unit = '×' | '/s' | 's' | 'ms' | 'MB';
+export type Unit = '×' | '/s' | 's' | 'ms' | 'MB' | 'inodes';
 
 export interface Figure {
   readonly what: string;

@@ -18,6 +18,7 @@ import {
   timeProcess,
 } from './measure.ts';
 import { peakOf } from './peak.ts';
+import { inodesOf } from './step-files.ts';
 
 const GOTOS = 1_000;
 const MORE_GOTOS = 4_000;
@@ -34,7 +35,7 @@ export const raymond: Measurement = {
     `${AT_ONCE} at once. A path through ${count(STATES)} states, all in one file, against a folder of as many. Whole processes, ` +
     'including start and exit. Memory with one round, files with a third of the rounds. ' +
     `Then the adapter of Claude Code with a program \`claude\` that is a few lines of sh: ${count(GOTOS)} gotos, and ${count(FORKS)} workers ` +
-    'that one script forks, against a loop in bash that starts the same program as often with the same arguments; and the peak memory of both.',
+    'that one script forks, against a loop in bash that starts the same program as often with the same arguments; and the peak memory of both, and the files and folders that they leave, a turn.',
   async measure(bench) {
     return [
       await transitions(bench),
@@ -73,9 +74,11 @@ async function withClaude(bench: Bench): Promise<readonly Figure[]> {
       target: atMost(target),
       samples: { meow: samples[side], bash: samples.bash },
     });
-  const memory = (side: 'gotos' | 'forks'): Figure => {
-    const peak = peakOf(bench, [MEOW, ...runs[side]], project, more);
-    return figure({
+  const left = (side: 'gotos' | 'forks'): readonly Figure[] => {
+    const peak = peakOf(bench, [MEOW, ...runs[side], '--id', side], project, more);
+    const run = join(project, '.meow/workflows', side);
+    const inodes = inodesOf(run, { what: `a turn with Claude Code's adapter, ${side}`, steps: GOTOS, target: 4.1 });
+    const memory = figure({
       what: `peak memory: ${count(GOTOS)} ${side} with Claude Code's adapter`,
       measured: `${count(peak)} MB`,
       against: '',
@@ -84,8 +87,9 @@ async function withClaude(bench: Bench): Promise<readonly Figure[]> {
       target: atMost(90),
       samples: { peakMb: [peak] },
     });
+    return [memory, inodes];
   };
-  return [row('gotos', 1.6), row('forks', 2), memory('gotos'), memory('forks')];
+  return [row('gotos', 1.6), row('forks', 2), ...left('gotos'), ...left('forks')];
 }
 
 function claudeArgs(path: string): readonly string[] {
@@ -96,7 +100,7 @@ function claudeArgs(path: string): readonly string[] {
 function claudeText(visits: number): string {
   return `#!/bin/sh
 read -r prompt
-for session; do :; done
+while [ $# -gt 0 ]; do case $1 in --session-id | --resume) session=$2 ;; esac; shift; done
 printf '{"type":"system","subtype":"init","session_id":"%s"}\\n' "$session"
 rest=\${prompt%</goto>*}
 case $MEOW_STEP:$prompt in

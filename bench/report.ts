@@ -86,5 +86,7 @@ function amount(value: number, unit: Unit): string {
       return `${count(value)}/s`;
     case 'MB':
       return `${count(value)} MB`;
+    case 'inodes':
+      return value.toFixed(2);
   }
 }

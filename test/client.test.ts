@@ -9,7 +9,7 @@ import { createRun, type EngineServices, resumeRun, type RunSession, startRun } 
 import type { Driver, Journal, Store } from '../src/engine/ports.ts';
 import { success } from '../src/ir/effect.ts';
 import { type Program, type RunRequest, UNLIMITED } from '../src/ir/program.ts';
-import { memoryStore } from '../src/stores/memory.ts';
+import { memoryStore } from './fixtures/memory-store.ts';
 import { parseProgram } from './kernel-rig/program-text.ts';
 
 const REQUEST: RunRequest = {

@@ -50,6 +50,13 @@ describe('workflows in the documents', () => {
   });
 });
 
+test('every test that a guarantee names exists', () => {
+  const table = readFileSync(join(ROOT, 'docs/guarantees.md'), 'utf8');
+  const named = [...table.matchAll(/`((?:attacks|contracts|e2e|simulation)\/[\w-]+)`/g)].map(([, name]) => name ?? '');
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter((name) => !existsSync(join(ROOT, 'test', `${name}.test.ts`)))).toEqual([]);
+});
+
 describe('diagnostics in the documents', () => {
   // What a workflow with an error is told stands right behind it.
   const told = fences.flatMap((fence, index) => {

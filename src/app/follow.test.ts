@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 
+import { memoryStore } from '../../test/fixtures/memory-store.ts';
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import { UsageError } from '../base/errors.ts';
 import { startRun } from '../engine/client.ts';
 import type { Driver, JournalEvent, Store, StoredRun } from '../engine/ports.ts';
 import { success } from '../ir/effect.ts';
 import { UNLIMITED } from '../ir/program.ts';
-import { memoryStore } from '../stores/memory.ts';
 import { systemClock } from '../sys/clock.ts';
 import { follow } from './follow.ts';
 

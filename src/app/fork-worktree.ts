@@ -4,13 +4,15 @@
 import { join } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
-import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
+import type { Json, JsonMap } from '../base/json.ts';
 import { type Before, type ForkStart, startFacts } from '../drivers/conductor/workspace.ts';
 import { readItems } from '../drivers/read-driver.ts';
 import { branchOf, Repository } from '../drivers/git/repository.ts';
 import { type Snapshot, writeRef } from '../drivers/git/snapshot.ts';
+import { storedText } from '../drivers/outputs.ts';
 import type { Store } from '../engine/ports.ts';
 import type { ReadSpec } from '../ir/effect.ts';
+import { storedFileOf } from '../ir/output.ts';
 import { conductorOf, withWorkplace, workplaceOf } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import { decide } from '../kernel/decide.ts';
@@ -133,9 +135,11 @@ async function beforeOf(old: OldRun, visit: string): Promise<Before | null> {
 async function outputOf({ store, run }: OldRun, id: string, name: string): Promise<Json> {
   const { outputs = {}, kept = [] } = run.state.steps.get(id) ?? {};
   const value = outputs[name] ?? null;
-  if (!kept.includes(name) || !isJsonMap(value) || typeof value['$file'] !== 'string') return value;
-  const bytes = await store.files(run.id).read(value['$file']);
-  return bytes === null ? null : (JSON.parse(Buffer.from(bytes).toString('utf8')) as Json);
+  const file = kept.includes(name) ? storedFileOf(value) : null;
+  if (file === null) return value;
+  const text = storedText(file, store.files(run.id));
+  if (!text.ok) throw new UsageError(`run ${run.id} cannot be forked: ${text.error}`);
+  return JSON.parse(text.value) as Json;
 }
 
 async function requireCommit(run: string, { commit }: Snapshot, step: string): Promise<void> {

@@ -12,6 +12,7 @@ import type { ForkStart } from '../drivers/conductor/workspace.ts';
 import { syncDisk } from '../drivers/sync-disk.ts';
 import type { RunFiles, Store } from '../engine/ports.ts';
 import type { EffectSpec } from '../ir/effect.ts';
+import { storedFileOf } from '../ir/output.ts';
 import { type Allowance, conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import { fillValue, referencesInValue, type ValueTemplate } from '../ir/text.ts';
 import type { Fork } from '../kernel/fork.ts';
@@ -236,8 +237,8 @@ const COPIED_FOLDERS = ['sim-sessions', 'sessions', 'tasks'];
 function* storedFiles(value: Json): Generator<string> {
   if (Array.isArray(value)) for (const item of value as readonly Json[]) yield* storedFiles(item);
   if (!isJsonMap(value)) return;
-  const { $file: file } = value;
-  if (typeof file === 'string') yield file;
+  const stored = storedFileOf(value);
+  if (stored !== null) yield stored.file;
   for (const inner of Object.values(value)) yield* storedFiles(inner);
 }
 

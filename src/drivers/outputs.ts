@@ -1,5 +1,6 @@
 // Outputs of commands: the outcome by exit status, the values captured, and stored values as parts of a text.
 
+import { createHash } from 'node:crypto';
 import {
   closeSync,
   createReadStream,
@@ -11,16 +12,25 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs';
-import { constants, copyFile, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import { err, ok, type Result } from '../base/errors.ts';
-import { isJsonMap, type Json } from '../base/json.ts';
+import type { Json } from '../base/json.ts';
 import type { RunFiles } from '../engine/ports.ts';
 import { type CommandSpec, type Outcome, success, type Success } from '../ir/effect.ts';
 import { failure, type Failure, type FailureKind } from '../ir/failure.ts';
-import { type Capture, coerce, type Outputs, storedOutputValue, type ValueType } from '../ir/output.ts';
+import {
+  type Capture,
+  coerce,
+  type Outputs,
+  storedFileOf,
+  storedOutputValue,
+  type StoredFile,
+  type ValueType,
+} from '../ir/output.ts';
 import { quote } from '../ir/quote.ts';
 import type { FilledText } from '../ir/text.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, tolerateAsync } from '../sys/errors.ts';
@@ -231,23 +241,24 @@ async function keep(path: string, trims: boolean, name: string, { files, folder 
   await rm(kept, { force: true });
   // Created first, so that it is private before it has contents.
   closeSync(openPrivate(kept));
-  if (!trims) {
-    await copyFile(path, kept, constants.COPYFILE_FICLONE);
-  } else {
-    const { start, end } = withoutWhiteSpace(path);
-    if (end > start) await pipeline(createReadStream(path, { start, end: end - 1 }), createWriteStream(kept));
-  }
+  const { start, end } = trims ? withoutWhiteSpace(path) : { start: 0, end: Infinity };
+  const hash = createHash('sha256');
+  const hashed = new Transform({
+    transform(chunk: Buffer, _, pass) {
+      hash.update(chunk);
+      pass(null, chunk);
+    },
+  });
+  if (end > start) await pipeline(createReadStream(path, { start, end: end - 1 }), hashed, createWriteStream(kept));
   const file = await open(kept, 'r');
   try {
-    // A copy inherits the mode of its source.
-    await file.chmod(0o600);
     await file.sync();
   } finally {
     await file.close();
   }
   for (let at = dirname(inRun); at !== '.'; at = dirname(at)) await syncFolder(files.localPath(at));
   await syncFolder(files.localPath(''));
-  return storedOutputValue(inRun, statSync(kept).size);
+  return storedOutputValue({ file: inRun, sha256: hash.digest('hex') }, statSync(kept).size);
 }
 
 /** Makes the entries of a folder durable, if the file system can. */
@@ -317,7 +328,7 @@ export function resolveText(text: FilledText, files: RunFiles): Result<string, s
       pieces.push(piece);
       continue;
     }
-    const read = readPiece(files, piece.file);
+    const read = storedText(piece, files);
     if (!read.ok) return read;
     const quoted = quote(read.value, piece.quote);
     if (!quoted.ok) return err(`the contents of ${piece.file}: ${quoted.error}`);
@@ -347,25 +358,31 @@ export function answerText(
 ): Result<string, string> {
   const { result } = outputs;
   if (!kept.includes('result')) return typeof result === 'string' ? ok(result) : err('it has no answer');
-  const file = isJsonMap(result) ? result['$file'] : null;
-  return typeof file === 'string' ? resolveText([{ file, quote: [] }], files) : err('its answer was not kept');
+  const file = storedFileOf(result ?? null);
+  return file === null ? err('its answer was not kept') : storedText(file, files);
 }
 
 const PIECE_BYTES_MAX = 128 * 1024 * 1024;
 
 const KEPT = /^steps\/[^/]+[/.]\d+[/.]outputs\/[^/]+$/;
 
-function readPiece(files: RunFiles, name: string): Result<string, string> {
+/**
+ * The contents of a stored output, if they are still those that the journal describes. Only files in which this run has
+ * stored outputs are read, whatever a journal names. An error is a sentence.
+ */
+export function storedText({ file, sha256 }: StoredFile, files: RunFiles): Result<string, string> {
   // Not by `localPath`: the name may be wrong, and is checked below.
   const runFolder = files.localPath('');
-  const path = join(runFolder, name);
+  const path = join(runFolder, file);
   try {
     const inRun = relative(realpathSync(runFolder), realpathSync(path));
     if (!KEPT.test(inRun)) return err(`${path} is not a stored output of this run`);
-    const read = readUntrustedFile(path, PIECE_BYTES_MAX);
+    const read = readUntrustedFile(path, PIECE_BYTES_MAX, 'latin1');
     if (read === null) return err(`${path} is not a regular file`);
     if (read.text === null) return err(`${path} is too large to be put into a text; use the file itself`);
-    return ok(read.text);
+    const bytes = Buffer.from(read.text, 'latin1');
+    const isSame = sha256 === undefined || createHash('sha256').update(bytes).digest('hex') === sha256;
+    return isSame ? ok(bytes.toString('utf8')) : err(`${path} has changed since its step left it there`);
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED)) return err(`${path} cannot be read (${error.code})`);
     throw error;

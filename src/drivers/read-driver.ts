@@ -1,7 +1,7 @@
 // The driver that reads lists from JSON files. Reading changes nothing, so a later engine simply reads again.
 
 import { constants, open } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
 import { assert, err, ok, type Result } from '../base/errors.ts';
 import { type Json, jsonErrorPosition, readJsonText } from '../base/json.ts';
@@ -10,7 +10,7 @@ import { type Effect, type Outcome, type ReadSpec, success } from '../ir/effect.
 import type { FilledText } from '../ir/text.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errors.ts';
 import type { DriverContext } from './environment.ts';
-import { failed, resolveText } from './outputs.ts';
+import { failed, resolveText, storedText } from './outputs.ts';
 import { PendingEffects } from './pending-effect.ts';
 
 const BYTES_MAX = 64 * 1024 * 1024;
@@ -31,8 +31,10 @@ export function readDriver(places: ReadPlaces): Driver {
 export async function readItems(spec: ReadSpec<FilledText>, { files, cwd }: ReadPlaces): Promise<Outcome> {
   const path = resolveText(spec.path, files);
   if (!path.ok) return failed('invalid-items', path.error);
-  const whole = spec.from === 'cwd' ? resolve(cwd, path.value) : join(files.localPath(''), path.value);
-  const items = await readList(whole);
+  const { from, sha256 } = spec;
+  const stored = { file: path.value, ...(sha256 === undefined ? {} : { sha256 }) };
+  const items =
+    from === 'cwd' ? await readList(resolve(cwd, path.value)) : listIn(path.value, storedText(stored, files));
   return items.ok ? success({ items: items.value }) : failed('invalid-items', items.error);
 }
 
@@ -41,12 +43,16 @@ const STOPPED = failed('stopped', 'the file was not read any more');
 /** An error is a sentence. */
 async function readList(path: string): Promise<Result<readonly Json[], string>> {
   if (path.includes('\0')) return err('the path of the file contains a NUL byte');
-  const text = await readText(path);
+  return listIn(path, await readText(path));
+}
+
+function listIn(path: string, text: Result<string, string>): Result<readonly Json[], string> {
   if (!text.ok) return text;
-  const read = readJsonText(text.value);
+  const json = text.value.startsWith('\uFEFF') ? text.value.slice(1) : text.value;
+  const read = readJsonText(json);
   if (!read.ok) {
-    const at = jsonErrorPosition(text.value);
-    return err(at === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultAt(at, text.value)}`);
+    const at = jsonErrorPosition(json);
+    return err(at === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultAt(at, json)}`);
   }
   const { value } = read;
   if (Array.isArray(value)) return ok(value as readonly Json[]);
@@ -62,8 +68,7 @@ async function readText(path: string): Promise<Result<string, string>> {
       const stat = await file.stat();
       if (!stat.isFile()) return err(`${path} is not a regular file`);
       if (stat.size > BYTES_MAX) return err(`${path} has ${stat.size} bytes: at most ${BYTES_MAX} are read`);
-      const text = await file.readFile('utf8');
-      return ok(text.startsWith('\uFEFF') ? text.slice(1) : text);
+      return ok(await file.readFile('utf8'));
     } finally {
       await file.close();
     }

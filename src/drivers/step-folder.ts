@@ -18,7 +18,7 @@ import { dirname } from 'node:path';
 import { err, type Result } from '../base/errors.ts';
 import type { RunFiles } from '../engine/ports.ts';
 import { isErrno, UNUSABLE } from '../sys/errors.ts';
-import { clearPlaceOf, lookAt, makeFolder, readUntrustedFile, writePrivate } from '../sys/files.ts';
+import { clearObstacle, clearPlaceOf, lookAt, makeFolder, readUntrustedFile, writePrivate } from '../sys/files.ts';
 
 /** Where an attempt has its files: a folder for itself, or a prefix of their names in a folder for all. */
 export interface StepFolder {
@@ -40,9 +40,10 @@ export type ProcessRecord =
       readonly bootId: string;
     };
 
-export function stepFolder(files: RunFiles, step: string, attempt: number): StepFolder {
+/** `how`: an attempt that starts only now has no folder of an earlier version, whatever is there. */
+export function stepFolder(files: RunFiles, step: string, attempt: number, how: 'start' | 'find' = 'find'): StepFolder {
   const [flat, folder] = stepPrefixes(step, attempt);
-  const inRun = existsSync(files.localPath(folder)) ? folder : flat;
+  const inRun = how === 'find' && existsSync(files.localPath(folder)) ? folder : flat;
   return { prefix: `${files.localPath('')}/${inRun}`, inRun };
 }
 
@@ -66,6 +67,19 @@ export function prepareStepFolder({ prefix }: Pick<StepFolder, 'prefix'>): void 
   makeFolder(dirname(`${prefix}status`));
   clearPlaceOf(`${prefix}status`);
 }
+
+/**
+ * For an attempt that no engine has started before: whatever says how it went was put there by somebody else, and is moved
+ * aside. Throws system errors.
+ */
+export function discardForgedRecords(files: RunFiles, step: string, attempt: number): void {
+  const [, folder] = stepPrefixes(step, attempt);
+  clearObstacle(files.localPath(folder.slice(0, -1)));
+  const now = stepFolder(files, step, attempt, 'start');
+  for (const name of RECORDS) clearObstacle(stepFile(now, name));
+}
+
+const RECORDS = ['status', 'stdout', 'stderr', 'silent', 'turn-end.json'];
 
 /** A part of an attempt that has the same files. */
 export function partOf({ prefix, inRun }: StepFolder, name: string): StepFolder {

@@ -110,6 +110,8 @@ export interface ReadSpec<T> {
   readonly path: T;
   /** What relative paths are relative to: the folder of commands, or the run's own folder. */
   readonly from: 'cwd' | 'run-folder';
+  /** Of a stored output: `StoredFile`. */
+  readonly sha256?: string;
 }
 
 /** A decision that only a person can make. No driver performs it; the kernel waits for it. */

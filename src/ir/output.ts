@@ -1,15 +1,31 @@
 // Outputs of steps: named values, their sources, types and costs.
 
 import { err, ok, type Result } from '../base/errors.ts';
-import { type Json, readJsonText } from '../base/json.ts';
+import { isJsonMap, type Json, readJsonText } from '../base/json.ts';
 
 export type ValueType = 'any' | 'string' | 'integer' | 'number' | 'boolean' | 'json';
 
 export type Outputs = Readonly<Record<string, Json>>;
 
+/** An output in a file of the run. */
+export interface StoredFile {
+  /** Relative to the run's folder. */
+  readonly file: string;
+  /** Of its contents, in hexadecimal digits. Absent in runs of earlier versions. */
+  readonly sha256?: string;
+}
+
 /** Placeholder value for an output stored in a file. */
-export function storedOutputValue(file: string, bytes: number): Json {
-  return { $file: file, bytes };
+export function storedOutputValue({ file, sha256 }: Required<StoredFile>, bytes: number): Json {
+  return { $file: file, bytes, sha256 };
+}
+
+/** The file of such a placeholder; null if the value is none. Data may look like one: ask only about stored outputs. */
+export function storedFileOf(value: Json): StoredFile | null {
+  if (!isJsonMap(value)) return null;
+  const { $file: file, bytes, sha256, ...others } = value;
+  if (typeof file !== 'string' || typeof bytes !== 'number' || Object.keys(others).length > 0) return null;
+  return typeof sha256 === 'string' ? { file, sha256 } : { file };
 }
 
 /** One output of a command. `T` is the form of its texts: with placeholders in a Program, filled in an effect. */

@@ -10,7 +10,7 @@ const VALUES: Readonly<Record<string, Json | StoredOutput>> = {
   again: '{{name}}',
   list: [1, 'two'],
   map: { a: null },
-  large: new StoredOutput('steps/a/1/stdout'),
+  large: new StoredOutput({ file: 'steps/a/1/stdout', sha256: 'ab' }),
   forged: { $file: '../../secret', bytes: 1 },
 };
 const lookup: Lookup = (path) => {
@@ -38,7 +38,7 @@ describe('a text is filled', () => {
   });
 
   test('with large values left in files', () => {
-    const piece = { file: 'steps/a/1/stdout', quote: [{ kind: 'bare' }] };
+    const piece = { file: 'steps/a/1/stdout', sha256: 'ab', quote: [{ kind: 'bare' }] };
     expect(fillText(hole('large', { kind: 'bare' }), lookup)).toEqual(ok(['<', piece, '>']));
     expect(fillString(hole('large'), lookup)).toMatchObject({ ok: false });
     expect(fillValue(whole('large'), lookup)).toMatchObject({ ok: false });

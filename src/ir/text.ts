@@ -3,6 +3,7 @@
 
 import { err, mapAll, ok, type Result } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
+import type { StoredFile } from './output.ts';
 import { quote, type QuoteLayer } from './quote.ts';
 
 export type Text = string | { readonly parts: readonly Part[] };
@@ -25,19 +26,16 @@ export type ValueTemplate =
 /** A filled text. Parts too large for the journal stay in files, which the driver reads. */
 export type FilledText = string | readonly (string | FilePiece)[];
 
-export interface FilePiece {
-  /** Relative to the run's folder. */
-  readonly file: string;
+export interface FilePiece extends StoredFile {
   readonly quote: readonly QuoteLayer[];
 }
 
 /** An output stored in a file. A class, so that no data from outside can imitate it and have a file read. */
 export class StoredOutput {
-  /** Relative to the run's folder. */
-  readonly file: string;
+  readonly stored: StoredFile;
 
-  constructor(file: string) {
-    this.file = file;
+  constructor(stored: StoredFile) {
+    this.stored = stored;
   }
 }
 
@@ -50,7 +48,7 @@ export function fillText(text: Text, lookup: Lookup): Result<FilledText, string>
     if (typeof part === 'string') return ok(part);
     const found = lookup(part.path);
     if (!found.ok) return found;
-    if (found.value instanceof StoredOutput) return ok({ file: found.value.file, quote: part.quote });
+    if (found.value instanceof StoredOutput) return ok({ ...found.value.stored, quote: part.quote });
     const quoted = quote(plainText(found.value), part.quote);
     return quoted.ok ? quoted : err(`{{${part.path.join('.')}}}: ${quoted.error}`);
   });

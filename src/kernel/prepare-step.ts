@@ -75,7 +75,10 @@ function itemsOf(each: Each, lookup: Lookup): Result<Pick<PreparedStep, 'items' 
   }
   const template = each.items.value;
   const kept = template.kind === 'text' ? storedOutputOf(template.text, lookup) : null;
-  if (kept !== null) return ok({ items: null, effect: { kind: 'read', path: kept.file, from: 'run-folder' } });
+  if (kept !== null) {
+    const { file: path, ...hash } = kept.stored;
+    return ok({ items: null, effect: { kind: 'read', path, from: 'run-folder', ...hash } });
+  }
   const items = fillValue(template, lookup);
   if (!items.ok) return unresolved(items.error);
   const list = asList(items.value);

@@ -5,6 +5,7 @@ import { assert, err, ok, type Result } from '../base/errors.ts';
 import { isJsonMap, type Json, type JsonMap, own } from '../base/json.ts';
 import { nearest } from '../base/names.ts';
 import { formatMoment } from '../base/time.ts';
+import { storedFileOf } from '../ir/output.ts';
 import { type Lookup, StoredOutput } from '../ir/text.ts';
 import { frameAround, type FrameState, type RunState, type StepState } from './state.ts';
 
@@ -121,8 +122,8 @@ export function outputOf(step: StepState, path: readonly string[]): ReturnType<L
     if (stored + 1 < path.length)
       return err(`${where} is over 1 MB and stored in a file, so a part of it cannot be used`);
     const kept = valueAt(value, rest, where);
-    const file = kept.ok && isJsonMap(kept.value) ? kept.value['$file'] : null;
-    assert(typeof file === 'string', `${where} is stored in a file, but its path is missing`);
+    const file = kept.ok ? storedFileOf(kept.value) : null;
+    assert(file !== null, `${where} is stored in a file, but its path is missing`);
     return ok(new StoredOutput(file));
   }
   if (step.settlement === 'open')

@@ -178,7 +178,7 @@ function checkFoldersOf(path: string): void {
 }
 
 /** Makes room for a file (guard/3). */
-function clearObstacle(path: string, stats: Stats | undefined = lookAt(path)): void {
+export function clearObstacle(path: string, stats: Stats | undefined = lookAt(path)): void {
   if (stats === undefined) return;
   // A file may have been somebody's work; links and pipes contain nothing.
   const isKept = stats.isDirectory() || (stats.isFile() && stats.nlink === 1);

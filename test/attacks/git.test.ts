@@ -10,6 +10,7 @@ import type { Policy } from '../../src/ir/conductor.ts';
 import { picture } from '../contracts/git-rig.ts';
 import { answering, failureOf, successOf, WorkRig } from '../contracts/opcode-work-rig.ts';
 import { ConductorRig, gate, leadsTo, rollback, work } from '../fixtures/conductor/rig.ts';
+import { MEOW } from '../rig/rig.ts';
 
 let rig: WorkRig;
 beforeEach(async () => {
@@ -385,6 +386,18 @@ describe('something planted where the engine writes or reads', () => {
     expect(rig.artifact('implement#1', 'workspace.patch')).toContain('+more');
   });
 
+  test('an object forged before the change was made is not shown as the change', async () => {
+    await works(`
+      evil=$(printf 'evil\\n' | git hash-object --stdin); nice=$(printf 'nice\\n' | git hash-object -w --stdin)
+      objects=$(git rev-parse --git-common-dir)/objects
+      path() { echo "$objects/$(echo "$1" | cut -c1-2)/$(echo "$1" | cut -c3-)"; }
+      mkdir -p "$(dirname "$(path "$evil")")"; cp "$(path "$nice")" "$(path "$evil")"; printf 'evil\\n' > a.txt`);
+    const patch = rig.artifact('implement#1', 'workspace.patch');
+    expect(patch).not.toContain('nice');
+    expect(patch).toContain('No patch: these objects');
+    expect(patch).toContain('modified a.txt');
+  });
+
   test('a split index with a filter does not run a program', async () => {
     const filter = `git config filter.x.clean 'touch "$RIG/ran"; cat'; echo '* filter=x' > "$(git rev-parse --git-common-dir)/info/attributes"`;
     await works(
@@ -559,6 +572,26 @@ describe('what people are shown about the work', () => {
     expect(stderr).toContain('find .git -type p');
     rmSync(rig.path('.git/packed-refs'));
   });
+});
+
+/** Root may read everything: then the run is that of another user. */
+const AS_USER = process.getuid?.() === 0 ? 'setpriv --reuid=65534 --regid=65534 --clear-groups ' : '';
+
+test.each([
+  ['a file', 'echo evil > a.txt; chmod 000 a.txt'],
+  ['a folder', 'mkdir -p dir; echo evil > dir/b.txt; chmod 000 dir'],
+  ['a folder that nobody may write to', 'mkdir -p dir; echo evil > dir/b.txt; chmod 500 dir'],
+  ['the whole tree', 'echo evil > a.txt; chmod 000 .'],
+])('an agent that locks %s does not keep its work from being undone', async (_what, script) => {
+  await using made = await ConductorRig.setup({ 'a.txt': 'one\n' });
+  const { rig } = made;
+  made.agents({ spoil: script });
+  made.workflow({ spoil: work('undo'), undo: rollback('pre_run', 'end'), end: { opcode: 'STOP', reason: 'all' } });
+  if (AS_USER !== '') await rig.shell(`chown -R 65534:65534 ${rig.path('..')}`);
+  const { stdout, stderr } = await rig.shell(`${AS_USER}env HOME='${rig.home}' ${MEOW} run w.yaml --id r`);
+  expect(await made.outcomes(), stdout + stderr).toContain('undo#1 completed');
+  const { stdout: left } = await rig.shell('cd .meow/worktrees/r && cat a.txt && find . -name b.txt');
+  expect(left).toBe('one\n');
 });
 
 test('an ignored file that the user-wide configuration names stays ignored in a tree of the user', async () => {

@@ -87,6 +87,27 @@ describe.for([
   });
 });
 
+test.each([
+  ['a command', shellStep('use', 'wc -c <<END\n{{make.outputs.big}}\nEND\n', 'needs = ["spoil"]')],
+  [
+    'a foreach',
+    `[[main.steps]]\nid = "use"\nexecutor = "foreach"\nneeds = ["spoil"]\nitems = "{{make.outputs.big}}"\nitem_var = "item"\ntemplate = ".one"\n`,
+  ],
+])('an output over 1 MB that another step has changed is not used by %s', async (_what, use) => {
+  await using rig = await Rig.setup();
+  const big = `printf '["%s"]' $(head -c 1500000 /dev/zero | tr '\\0' x)`;
+  const make = shellStep('make', `${big} > big; cat big`, 'shell_outputs = { big = { source = "stdout" } }');
+  const spoil = shellStep('spoil', 'sed -i s/x/y/ .meow/workflows/w/steps/make.1.outputs/big', 'needs = ["make"]');
+  rig.write(
+    'w.meow.toml',
+    `[main]\n${make}${spoil}${use}[one]\n[[one.steps]]\nid = "x"\nexecutor = "shell"\ncommand = "true"\n`,
+  );
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'w')).code).toBe(1);
+  expect((await rig.status('w')).steps['use']).toMatchObject({
+    error: { message: expect.stringContaining('make.1.outputs/big has changed since its step left it there') },
+  });
+});
+
 describe('a run whose own folder was replaced by a link', () => {
   test.for([
     ['the folder of the run', 'mv "$R" "$R.x"; ln -s "$D" "$R"'],
@@ -118,6 +139,20 @@ test.for(['status', 'stdout', 'stderr'])(
     }
   },
 );
+
+describe.each([
+  ['started by the engine', 0],
+  ['started by the helper', 10],
+] as const)('a forged record of a command %s', (_by, busy) => {
+  test('does not replace the command', async () => {
+    const forge =
+      'for d in next.1. next/1/; do mkdir -p "$R/steps/next/1"; { cat "$R/steps/evil.1.status"; echo "exit 0"; } > "$R/steps/${d}status"; echo lie > "$R/steps/${d}stdout"; done';
+    await using rig = await setup(forge, busy);
+    const { code, stderr } = await rig.meow('run', 'w.meow.toml', '--id', 'w');
+    expect({ code, stderr, ran: rig.read('ran') }).toEqual({ code: 0, stderr: '', ran: 'next\n' });
+    expect((await rig.meow('logs', 'w', 'next')).stdout).not.toContain('lie');
+  });
+});
 
 test('a step that puts a pipe in the place of its own record ends the run neither with a bug nor in a hang', async () => {
   const act = 'rm "$R/steps/evil.1.status"; mkfifo "$R/steps/evil.1.status"; kill -9 $PPID';

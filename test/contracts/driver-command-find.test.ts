@@ -123,9 +123,13 @@ describe('a record', () => {
     record(effect, 'status', '');
     expect(await rig.find(effect)).toMatchObject(lost);
     expect(existsSync(rig.path('began'))).toBe(false);
-    expect(await rig.run('true', { step: effect.step })).toMatchObject({
-      failure: { kind: 'not-started', message: expect.stringContaining('status could not be written') as unknown },
-    });
+  });
+
+  test('that was there before the first start is somebody else’s, and the command runs', async () => {
+    const effect = rig.command('echo x >> began', { step: 'a' });
+    record(effect, 'status', `${process.pid} 1 ${bootId()}\nexit 0\n`);
+    expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
+    expect(existsSync(rig.path('began'))).toBe(true);
   });
 
   test('that is truncated is ignored', async () => {
@@ -138,10 +142,10 @@ describe('a record', () => {
 describe('an attempt starts once (command/1)', () => {
   test('even if many engines request it', async () => {
     const effect = rig.command(`${rig.holding('a')}; exit 5`, { step: 'a' });
-    const outcomes = [start(rig, effect)];
+    const outcomes = [rig.find(effect)];
     for (let life = 0; life < 5; life += 1) {
       rig.nextLife();
-      outcomes.push(start(rig, effect));
+      outcomes.push(rig.find(effect));
     }
     await rig.begun(effect);
     await rig.release(effect);

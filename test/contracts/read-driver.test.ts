@@ -45,8 +45,10 @@ describe('a list is read', () => {
   });
 
   test('from a file of the run', async () => {
-    writeFileSync(join(root, 'run/list.json'), '[]');
-    expect(await read('list.json', 'run-folder')).toMatchObject({ kind: 'success', outputs: { items: [] } });
+    mkdirSync(join(root, 'run/steps/a.1.outputs'), { recursive: true });
+    writeFileSync(join(root, 'run/steps/a.1.outputs/list'), '[]');
+    const outcome = await read('steps/a.1.outputs/list', 'run-folder');
+    expect(outcome).toMatchObject({ kind: 'success', outputs: { items: [] } });
   });
 
   test('also by the next engine', async () => {

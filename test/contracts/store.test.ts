@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { fileStore } from '../../src/stores/files.ts';
-import { memoryStore } from '../../src/stores/memory.ts';
+import { memoryStore } from '../fixtures/memory-store.ts';
 import { storeContract } from './store.ts';
 
 storeContract('memory', async () => ({ store: memoryStore(), dispose: async () => {} }));

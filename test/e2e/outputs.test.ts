@@ -44,6 +44,7 @@ ${shellStep('b', 'printf %s {{a.outputs.v}} > copy', 'needs = ["a"]')}
   expect((await rig.status('l')).steps['a']?.outputs['v']).toEqual({
     $file: 'steps/a.1.outputs/v',
     bytes: rig.read('large.json').length,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
 });
 

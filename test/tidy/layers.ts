@@ -151,12 +151,7 @@ export const importsFormNoCycle: Rule = (tree) => {
 
 const PROGRAM = 'src/cli/main.ts';
 
-/** Not part of the program, and why they are in src all the same. */
-const FOR_TESTS: Readonly<Record<string, string>> = {
-  'src/stores/memory.ts': 'the store of the simulation; it passes the same contract as the others',
-};
-
-/** Every file is reached from the program, or is named above and reached from a test or a benchmark. */
+/** Every file is reached from the program. */
 export const noFileIsDead: Rule = (tree) => {
   if (!tree.has(PROGRAM)) return [];
   const all = ['src', 'test', 'bench'].flatMap((folder) => codeUnder(tree, folder));
@@ -168,13 +163,11 @@ export const noFileIsDead: Rule = (tree) => {
   };
   const inProgram = reach([PROGRAM]);
   const inTests = reach(all.flatMap(({ path }) => (path.startsWith('src/') && !isTest(path) ? [] : path)));
-  const dead = all.flatMap(({ path }) => {
+  return all.flatMap(({ path }) => {
     if (!path.startsWith('src/') || isTest(path) || inProgram.has(path)) return [];
-    if (!inTests.has(path)) return [`${path}:1: is imported by nothing`];
-    return path in FOR_TESTS ? [] : [`${path}:1: is imported by tests alone: a test's tool lives in test/`];
+    const isTool = inTests.has(path);
+    return [`${path}:1: is imported by ${isTool ? "tests alone: a test's tool lives in test/" : 'nothing'}`];
   });
-  const alive = Object.keys(FOR_TESTS).filter((path) => inProgram.has(path));
-  return [...dead, ...alive.map((path) => `${path}:1: is part of the program: take it off the list FOR_TESTS`)];
 };
 
 function layerOf(path: string): string {

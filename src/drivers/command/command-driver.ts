@@ -25,6 +25,7 @@ import { type CommandLine, commandLine, findShell, NOT_BEGUN, type Shell } from 
 import { hasBegunProcess, livingLeader, whenGone } from '../session-leader.ts';
 import { Spawner, type SpawnEvents } from '../spawner.ts';
 import {
+  discardForgedRecords,
   prepareStepFolder,
   readExit,
   readExitTime,
@@ -187,7 +188,7 @@ class Attempt implements SpawnEvents {
     this.#spec = spec;
     this.#how = how;
     this.#driver = driver;
-    this.#folder = stepFolder(driver.options.files, effect.step, effect.attempt);
+    this.#folder = stepFolder(driver.options.files, effect.step, effect.attempt, how);
   }
 
   begin(): void {
@@ -235,6 +236,7 @@ class Attempt implements SpawnEvents {
     let request: Result<CommandRequest, string>;
     try {
       request = this.#request();
+      if (this.#isFirst) discardForgedRecords(this.#driver.options.files, this.effect.step, this.effect.attempt);
       prepareStepFolder(this.#folder);
       if (request.ok && request.value.script !== null) writeStepFile(this.#folder, 'script', request.value.script);
     } catch (error) {
@@ -244,6 +246,11 @@ class Attempt implements SpawnEvents {
     }
     if (request.ok) this.#driver.launch(this, request.value);
     else this.#answerSoon(notStarted(request.error));
+  }
+
+  /** Nobody else can have started this attempt. */
+  get #isFirst(): boolean {
+    return this.#how === 'start' && this.#starts === 1;
   }
 
   begun(pid: number): void {
@@ -315,7 +322,7 @@ class Attempt implements SpawnEvents {
     if (life.kind !== 'running') return;
     const record = status === NOT_BEGUN ? readProcess(this.#folder) : null;
     if (record === null || (record.kind === 'written' && record.pid === life.pid)) this.#conclude(status);
-    else if (hasBegunProcess(this.#folder, this.#marker)) this.#lookAround();
+    else if (!this.#isFirst && hasBegunProcess(this.#folder, this.#marker)) this.#lookAround();
     else this.#answer(notStarted(`${stepFile(this.#folder, 'status')} could not be written`));
   }
 

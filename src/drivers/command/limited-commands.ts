@@ -30,10 +30,11 @@ export function limitedCommands(options: CommandDriverOptions): Driver {
     const { id, spec } = effect;
     assert(spec.kind === 'command', `no command: ${id} is a ${spec.kind}`);
     const driver = driverWith(spec.inherit);
-    driver[how](effect, spec.idleMs === undefined ? answer : watched(driver, effect, spec.idleMs, answer));
+    const limited = spec.idleMs === undefined ? answer : watched(driver, effect, spec.idleMs, answer, how);
+    driver[how](effect, limited);
   };
-  const watched = (driver: Driver, effect: Effect, idleMs: number, answer: Answer): Answer => {
-    const folder = stepFolder(options.files, effect.step, effect.attempt);
+  const watched = (driver: Driver, effect: Effect, idleMs: number, answer: Answer, how: 'start' | 'find'): Answer => {
+    const folder = stepFolder(options.files, effect.step, effect.attempt, how);
     const file = stepFile(folder, 'silent');
     const end = (): void => {
       if (!existsSync(file)) writeStepFile(folder, 'silent', '');
@@ -42,7 +43,7 @@ export function limitedCommands(options: CommandDriverOptions): Driver {
     const files = ['stdout', 'stderr'].map((name) => stepFile(folder, name));
     const limit = new IdleLimit({ idleMs, files, reached: end });
     // An earlier engine may not have finished killing it.
-    if (existsSync(file)) setImmediate(end);
+    if (how === 'find' && existsSync(file)) setImmediate(end);
     return (outcome) => {
       limit.close();
       const isCutOff = outcome.kind === 'failure' && CUT_OFF.has(outcome.failure.kind) && existsSync(file);

@@ -1,6 +1,7 @@
 // What the git and inspection drivers know about their run: folders, history, and the outcomes of steps of the same
 // block.
 
+import { createHash } from 'node:crypto';
 import { closeSync, fsyncSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -9,12 +10,13 @@ import { isJsonMap, type Json, type JsonMap, own } from '../../base/json.ts';
 import { nearest } from '../../base/names.ts';
 import { type Effect, type Outcome, success } from '../../ir/effect.ts';
 import type { Failure, FailureKind } from '../../ir/failure.ts';
-import { type Outputs, storedOutputValue, type Usage } from '../../ir/output.ts';
+import { type Outputs, storedFileOf, storedOutputValue, type Usage } from '../../ir/output.ts';
 import { isErrno, UNUSABLE } from '../../sys/errors.ts';
-import { makeFolder, openForReading, readFileEnd, writePrivate } from '../../sys/files.ts';
+import { makeFolder, openForReading, writePrivate } from '../../sys/files.ts';
 import type { DriverContext } from '../environment.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
+import { storedText } from '../outputs.ts';
 import { stepFile, stepFolder, type StepFolder } from '../step-folder.ts';
 
 export interface ConductorContext {
@@ -118,9 +120,11 @@ export function folderOf({ run }: ConductorContext, { id, attempt }: StepRecord)
 export function valueOf({ run }: Pick<ConductorContext, 'run'>, { outputs, kept }: StepRecord, name: string): Json {
   const value = own(outputs, name) ?? null;
   if (!kept.includes(name)) return value;
-  const file = isJsonMap(value) ? value['$file'] : null;
-  assert(typeof file === 'string', `the output ${name} is kept, and nobody says where`);
-  return JSON.parse(readFileEnd(run.files.localPath(file), Infinity)) as Json;
+  const file = storedFileOf(value);
+  assert(file !== null, `the output ${name} is kept, and nobody says where`);
+  const text = storedText(file, run.files);
+  if (!text.ok) throw new UnusableOutput(text.error);
+  return JSON.parse(text.value) as Json;
 }
 
 /** An output of a step of the same block. */
@@ -133,8 +137,12 @@ export function mapsIn(value: Json | undefined): readonly JsonMap[] {
   return Array.isArray(value) ? (value as readonly Json[]).filter(isJsonMap) : [];
 }
 
-/** Why files of a visit could not be written: a clause. Rethrows errors that are not system errors. */
+/** An output of an earlier step cannot be read, or is no longer what that step left. */
+class UnusableOutput extends Error {}
+
+/** Why files of a visit could not be read or written: a clause. Rethrows errors that are not about files. */
 export function unrecorded(error: unknown): string {
+  if (error instanceof UnusableOutput) return error.message;
   if (!isErrno(error, ...UNUSABLE)) throw error;
   return `what it does cannot be recorded: ${error.message}`;
 }
@@ -153,7 +161,8 @@ export function done({ folder }: Task, outputs: Outputs): Outcome {
     fsyncSync(file);
     closeSync(file);
     kept.push(name);
-    return [name, storedOutputValue(`${folder.inRun}outputs/${name}`, Buffer.byteLength(text))];
+    const stored = { file: `${folder.inRun}outputs/${name}`, sha256: createHash('sha256').update(text).digest('hex') };
+    return [name, storedOutputValue(stored, Buffer.byteLength(text))];
   });
   return success(Object.fromEntries(shown), { kept });
 }

@@ -22,7 +22,7 @@ const SOURCES: InputSources = {
   diff: () => Promise.resolve(ok('the diff')),
   report: (path) => ok({ from: path }),
   transcript: (path) => ok(`transcript of ${path}`),
-  kept: (file) => ok(`contents of ${file}`),
+  kept: ({ file }) => ok(`contents of ${file}`),
 };
 
 async function filled(

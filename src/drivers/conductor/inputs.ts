@@ -15,7 +15,7 @@
 import { err, ok, type Result } from '../../base/errors.ts';
 import { isJsonMap, type Json, own } from '../../base/json.ts';
 import type { Hints, PromptText } from '../../ir/conductor.ts';
-import { typeError } from '../../ir/output.ts';
+import { storedFileOf, type StoredFile, typeError } from '../../ir/output.ts';
 import { plainText } from '../../ir/text.ts';
 import { mapsIn, type Visit } from './context.ts';
 import { latestValidations, validationOf } from './evidence.ts';
@@ -33,7 +33,7 @@ export interface InputSources {
   readonly report: (path: string) => Result<Json, string>;
   readonly transcript: (path: string) => Result<string, string>;
   /** Reads an output that is stored in a file. */
-  readonly kept: (file: string) => Result<string, string>;
+  readonly kept: (file: StoredFile) => Result<string, string>;
 }
 
 /** Values by name; an error says why there is none. */
@@ -126,6 +126,6 @@ function outputNamed(name: string, { history, kept }: InputSources): Result<Json
   let value: Json | undefined = visit.outputs;
   for (const part of path) value = isJsonMap(value) ? own(value, part) : undefined;
   if (value === undefined) return err(`${visit.id} has no output ${path.join('.')}`);
-  const file = isJsonMap(value) && Object.keys(value).length === 2 && 'bytes' in value ? value['$file'] : undefined;
-  return typeof file === 'string' ? kept(file) : ok(value);
+  const file = storedFileOf(value);
+  return file === null ? ok(value) : kept(file);
 }

@@ -19,7 +19,7 @@ import { coerce, type Usage } from '../../ir/output.ts';
 import { ABSENT, isErrno, REFUSED } from '../../sys/errors.ts';
 import { makeFolder, readFileEnd } from '../../sys/files.ts';
 import { PROMPT } from '../agent/headless/turn-launcher.ts';
-import { answerText, failed, resolveText } from '../outputs.ts';
+import { answerText, failed, storedText } from '../outputs.ts';
 import { readExit, stepFile } from '../step-folder.ts';
 import { copyNew, VisitFolder } from './artifacts.ts';
 import type { ConductorContext, OpenWorkspace, StepRecord, Task } from './context.ts';
@@ -127,7 +127,7 @@ export async function promptOf(task: Task, agent: AgentRequest, open: OpenWorksp
     diff: () => diffOf(open, visit, stepFile(task.folder, DIFF)),
     report: (report) => reportIn(context, report),
     transcript: (transcript) => reading(join(context.runDir, transcript), (name) => readFileEnd(name, SHOWN_BYTES_MAX)),
-    kept: (name) => resolveText([{ file: name, quote: [] }], context.run.files),
+    kept: (file) => storedText(file, context.run.files),
   });
   return fillPrompt(agent.prompt, agent.inputs, values);
 }

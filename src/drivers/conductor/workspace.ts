@@ -8,6 +8,8 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import {
+  accessSync,
+  constants,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -21,7 +23,7 @@ import { basename, dirname, join } from 'node:path';
 
 import { err, ok, type Result } from '../../base/errors.ts';
 import { type JsonMap, own } from '../../base/json.ts';
-import { ABSENT, isErrno, REFUSED, tolerate } from '../../sys/errors.ts';
+import { ABSENT, isErrno, REFUSED, tolerate, UNUSABLE } from '../../sys/errors.ts';
 import { makeFolder, readJsonFile, writeJsonFile, writePrivate } from '../../sys/files.ts';
 import { killProcessTree } from '../../sys/kill-process-tree.ts';
 import { markerOf } from '../environment.ts';
@@ -29,6 +31,7 @@ import type { Change } from '../git/diff.ts';
 import { asResult, type GitProblem } from '../git/git.ts';
 import { branchOf, readRunRecord, Repository } from '../git/repository.ts';
 import type { Snapshot } from '../git/snapshot.ts';
+import { grantAccess } from '../git/walk.ts';
 import type { Comparison, Tips, Worktree } from '../git/worktree.ts';
 import { exists } from '../git/worktree-paths.ts';
 import { sharedFile } from '../step-folder.ts';
@@ -253,6 +256,7 @@ export async function observeAfter(
   return ok({ name, commit, tree, head, branch, ...nothing, tampered: [...tampered, OBJECTS] });
 }
 
+const ACCESS = constants.R_OK | constants.W_OK | constants.X_OK;
 const OBJECTS = '.git/objects (snapshots were removed or forged)';
 
 /** Makes git work again in the worktree. Returns the names of what was changed, also if an earlier engine saw that. */
@@ -261,6 +265,8 @@ export async function repairWorktree(
   git: Worktree,
   before: Before | null,
 ): Promise<Result<readonly string[], GitProblem>> {
+  const isOwnTree = typeof before?.pointer === 'string';
+  if (isOwnTree && !tolerate(UNUSABLE, false, () => accessSync(git.path, ACCESS) === undefined)) grantAccess(git.path);
   const pointer = before === null ? ok(false) : restorePointer(task, git, before);
   if (!pointer.ok) return pointer;
   const file = sharedFile(task.context.run.files, task.effect.step, 'tampered');

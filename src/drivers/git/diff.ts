@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 
 import { clearPlaceOf } from '../../sys/files.ts';
+import { forgedBlobs } from './blobs.ts';
 import { readIntoIndex } from './commit-writer.ts';
 import { GitError, REPOSITORY } from './git.ts';
 import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
@@ -50,15 +51,23 @@ export async function changesBetween(
 }
 
 /** Compares entries that were read in the working tree, not a tree that git reads from objects. */
-async function diffOf(info: WorktreeInfo, from: Tree, to: Listed, format: readonly string[], output?: number) {
+async function diffOf(info: WorktreeInfo, from: Tree, to: Listed, format: readonly string[]): Promise<Buffer> {
+  return withIndexOf(info, to, (index) => diffIndex(info, from, index, format));
+}
+
+async function withIndexOf<T>(info: WorktreeInfo, to: Listed, use: (index: string) => Promise<T>): Promise<T> {
   const index = privateIndex(info, 'diff.index');
   try {
     await readIntoIndex(info, index, to.entries);
-    const call = output === undefined ? { index } : { index, output };
-    return await plumbing(info).run(['diff-index', '--cached', ...format, ...PLAIN, from.tree], call);
+    return await use(index);
   } finally {
     await rm(index, { force: true });
   }
+}
+
+function diffIndex(info: WorktreeInfo, from: Tree, index: string, format: readonly string[], output?: number) {
+  const call = output === undefined ? { index } : { index, output };
+  return plumbing(info).run(['diff-index', '--cached', ...format, ...PLAIN, from.tree], call);
 }
 
 async function fileChanges(info: WorktreeInfo, from: Tree & Listed, to: Listed): Promise<readonly Change[]> {
@@ -148,18 +157,47 @@ export async function shortStat(info: WorktreeInfo, from: Tree, to: Listed): Pro
 }
 
 /**
- * Writes a patch from one snapshot to another. Binary files are complete. The file gets its name when it is complete,
- * whatever has that name.
+ * Writes a patch from one snapshot to another. Binary files are complete. If objects were forged, the file lists the
+ * changes instead: git would show what the forger wants. The file gets its name when it is complete, whatever has that
+ * name.
  */
 export async function writeDiff(info: WorktreeInfo, from: Tree, to: Listed, file: string): Promise<void> {
   const draft = `${file}.${randomBytes(6).toString('hex')}.new`;
   const output = await open(draft, 'wx', 0o600);
   try {
-    await diffOf(info, from, to, ['-p', '--binary'], output.fd);
+    await withIndexOf(info, to, async (index) => {
+      const list = await diffIndex(info, from, index, ['--raw', '--no-abbrev', '-z']);
+      const forged = await forgedBlobs(info, changedBlobs(list));
+      if (forged.length === 0) await diffIndex(info, from, index, ['-p', '--binary'], output.fd);
+      else await output.writeFile(withoutPatch(readChanges(list), forged));
+    });
     clearPlaceOf(file);
     await rename(draft, file);
   } finally {
     await output.close();
     await rm(draft, { force: true });
   }
+}
+
+/** Of both sides, from a raw list. */
+function changedBlobs(list: Buffer): readonly { readonly oid: string }[] {
+  const sides = [...list.toString('latin1').matchAll(/(?:^|\0):(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) /g)].flatMap(
+    ([, before = '', after = '', old = '', present = '']) => [
+      { mode: before, oid: old },
+      { mode: after, oid: present },
+    ],
+  );
+  return sides.filter(({ mode }) => mode !== '000000' && mode !== REPOSITORY);
+}
+
+function withoutPatch(changes: readonly Change[], forged: readonly { readonly oid: string }[]): string {
+  const ids = forged.map(({ oid }) => `  ${oid}\n`);
+  const lines = changes.map(({ status, path, from }) => `  ${status} ${from === null ? path : `${from} -> ${path}`}\n`);
+  return [
+    'No patch: these objects of the repository do not have the contents that their names say.\n',
+    'They were forged, or the disk is damaged: run git fsck.\n',
+    ...ids,
+    '\nChanges, compared by the contents of the files:\n',
+    ...lines,
+  ].join('');
 }

@@ -30,6 +30,7 @@ import type { InnerRepository, Snapshot, SnapshotRecord } from './snapshot.ts';
 import { hashOfFolder, indexPath, operationFiles, operationPath, recordOf, refOf, snapshotNames } from './snapshot.ts';
 import { copyFiles, type HeadState, innerHead, type Snapshotter } from './snapshotter.ts';
 import { TreeWriter } from './tree-writer.ts';
+import { grantAccess } from './walk.ts';
 import {
   exists,
   folderIn,
@@ -81,6 +82,7 @@ export async function restore(
   snapshotter: Snapshotter,
   request: RestoreRequest,
 ): Promise<Restored> {
+  if (info.kind === 'worktree') grantAccess(info.path);
   const path = join(folderIn(info, 'restores'), `${fileName(request.id)}.json`);
   const target = recordOf(info, request.to);
   const wanted = await snapshotter.entriesOf(target.tree);

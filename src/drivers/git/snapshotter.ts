@@ -8,9 +8,10 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { isErrno, REFUSED } from '../../sys/errors.ts';
 import { clearPlaceOf, readUntrustedFile } from '../../sys/files.ts';
 import { type CommitRequest, entriesOfTree, storeTree, treeId, trustedEntries, writeCommit } from './commit-writer.ts';
-import { LINK, REPOSITORY } from './git.ts';
+import { GitError, LINK, REPOSITORY } from './git.ts';
 import { type IgnoreRules, readIgnoreRules } from './ignore.ts';
 import { INDEX_ARGS, type IndexListing, readIndexListing } from './listing.ts';
 import type { InnerRepository, Snapshot, SnapshotRecord } from './snapshot.ts';
@@ -25,7 +26,7 @@ import {
   writeRecord,
   writeRef,
 } from './snapshot.ts';
-import { type Entries, isSame, type Walked, Walker } from './walk.ts';
+import { type Entries, grantAccess, isSame, type Walked, Walker } from './walk.ts';
 import {
   algorithmOf,
   entryAt,
@@ -110,7 +111,7 @@ export class Snapshotter {
     const info = this.#info;
     // Fails for a bad name before anything is done.
     breakRefLock(info, name);
-    const { head, branch, index, headTree, committed, walked } = await this.#read();
+    const { head, branch, index, headTree, committed, walked } = await this.#readOwn();
     const repositories = await this.#repositories(walked);
     const staged = index === null || isEqual(index.listing.entries, committed) ? null : index.listing.entries;
     const request = { head, entries: walked.entries, staged, keep, message: `meow: ${name} of ${info.run}` };
@@ -126,6 +127,18 @@ export class Snapshotter {
     const digest = digestOf(record);
     writeRecord(info, { ...record, digest });
     return { ...record, digest, ignored, entries };
+  }
+
+  /** An agent may have made files or folders of the run's own tree unreadable. */
+  async #readOwn() {
+    try {
+      return await this.#read();
+    } catch (error) {
+      const isAboutFiles = error instanceof GitError || isErrno(error, ...REFUSED);
+      const { kind, path } = this.#info;
+      if (!isAboutFiles || kind !== 'worktree' || !grantAccess(path)) throw error;
+      return this.#read();
+    }
   }
 
   async #read() {

@@ -2,23 +2,13 @@
 //
 // It can be killed at any moment and repeated: a missing file counts as removed, and a partial one is written again.
 
-import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, rename, rm, rmdir, symlink, unlink, writeFile } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
 
 import { ABSENT, isErrno, tolerateAsync } from '../../sys/errors.ts';
+import { forgedBlobs, readBlobs } from './blobs.ts';
 import { collect, GitError, LINK, REPOSITORY } from './git.ts';
 import type { RestorePlan } from './restore-plan.ts';
-import {
-  algorithmOf,
-  entryAt,
-  exists,
-  foldersOf,
-  inside,
-  plumbing,
-  textOf,
-  type WorktreeInfo,
-} from './worktree-paths.ts';
+import { entryAt, exists, foldersOf, inside, textOf, type WorktreeInfo } from './worktree-paths.ts';
 
 export class TreeWriter {
   readonly #info: WorktreeInfo;
@@ -35,38 +25,18 @@ export class TreeWriter {
     const links = new Set(writes.filter(({ mode }) => mode === REPOSITORY).map(({ name }) => name));
     const files = writes.filter(({ name }) => !links.has(name));
     // Before anything is changed: git does not compare an object with its name.
-    await this.#readBlobs(files, async ({ name, oid }, bytes, size) => {
-      const hash = createHash(algorithmOf(this.#info)).update(`blob ${size}\0`);
-      for await (const chunk of bytes) hash.update(chunk);
-      if (hash.digest('hex') !== oid) throw forged(name);
-    });
+    const [bad] = await forgedBlobs(this.#info, files);
+    if (bad !== undefined) throw forged(bad.name);
     for (const name of aside) await this.#moveAside(name);
     for (const name of removals) await this.#unlink(name);
     for (const name of [...aside, ...removals]) await this.#removeEmptied(name, links);
 
     for (const name of links) await this.#makeFolders([...foldersOf(name), name]);
-    await this.#readBlobs(files, async ({ name, mode }, bytes) => {
+    await readBlobs(this.#info, files, async ({ name, mode }, bytes) => {
       await this.#makeWay(name);
       const path = inside(this.#info.path, name);
       if (mode === LINK) await symlink(await collect(bytes), path);
       else await writeFile(path, bytes, { flag: 'wx', mode: mode === '100755' ? 0o777 : 0o666 });
-    });
-  }
-
-  async #readBlobs(
-    writes: RestorePlan['writes'],
-    use: (write: RestorePlan['writes'][number], bytes: AsyncGenerator<Buffer>, size: number) => Promise<void>,
-  ): Promise<void> {
-    if (writes.length === 0) return;
-    await plumbing(this.#info).run(['cat-file', '--batch'], {
-      input: writes.map(({ oid }) => `${oid}\n`),
-      read: async (output) => {
-        const blobs = new BlobOutput(output);
-        for (const write of writes) {
-          const size = await blobs.size();
-          await use(write, blobs.bytes(size), size);
-        }
-      },
     });
   }
 
@@ -146,47 +116,4 @@ async function removeHollow(folder: Buffer): Promise<boolean> {
 async function removeIfEmpty(folder: Buffer): Promise<boolean> {
   const removed = tolerateAsync(['ENOENT'], undefined, rmdir(folder)).then(() => true);
   return tolerateAsync(['ENOTEMPTY', 'EEXIST', 'ENOTDIR'], false, removed);
-}
-
-/** Output of `git cat-file --batch`, blob by blob, without holding a whole blob in memory. */
-class BlobOutput {
-  readonly #chunks: AsyncIterator<Buffer>;
-  #rest: Buffer = Buffer.alloc(0);
-
-  constructor(output: Readable) {
-    this.#chunks = output[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  }
-
-  /** Size of the next blob, from a line `OID blob SIZE`. */
-  async size(): Promise<number> {
-    while (!this.#rest.includes(0x0a)) this.#rest = Buffer.concat([this.#rest, await this.#more()]);
-    const end = this.#rest.indexOf(0x0a);
-    const line = this.#rest.toString('latin1', 0, end);
-    this.#rest = this.#rest.subarray(end + 1);
-    const size = /^[0-9a-f]+ blob (\d+)$/.exec(line)?.[1];
-    if (size !== undefined) return Number(size);
-    throw new GitError(
-      'no-snapshot',
-      `the repository has lost an object of the snapshot (${line})`,
-      'it was deleted by hand, or the disk is damaged: run git fsck',
-    );
-  }
-
-  /** The bytes of a blob and its line end. Must be read to the end before the next blob. */
-  async *bytes(size: number): AsyncGenerator<Buffer> {
-    for (let left = size; left > 0; ) {
-      const chunk = this.#rest.length > 0 ? this.#rest : await this.#more();
-      this.#rest = chunk.subarray(Math.min(left, chunk.length));
-      yield chunk.subarray(0, left);
-      left -= Math.min(left, chunk.length);
-    }
-    if (this.#rest.length === 0) this.#rest = await this.#more();
-    this.#rest = this.#rest.subarray(1);
-  }
-
-  async #more(): Promise<Buffer> {
-    const { done, value } = await this.#chunks.next();
-    if (done !== true) return value;
-    throw new GitError('git-failed', 'git cat-file ended early', 'run git fsck, then try again');
-  }
 }

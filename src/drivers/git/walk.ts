@@ -8,9 +8,19 @@
 // walk/4  A repository within the tree is read like a folder, except its `.git`. A submodule of the base commit is opaque.
 
 import { createHash } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+} from 'node:fs';
 
-import { ABSENT, isErrno, REFUSED } from '../../sys/errors.ts';
+import { ABSENT, isErrno, REFUSED, tolerate, UNUSABLE } from '../../sys/errors.ts';
 import { GitError, LINK, REPOSITORY } from './git.ts';
 import { type IgnoreRules, isIgnored, readIgnoreRules } from './ignore.ts';
 import { entryAt, exists, inside, NameSet, textOf } from './worktree-paths.ts';
@@ -121,6 +131,27 @@ export class Walker {
     this.#known = known;
     return { entries, ignored, special, repositories };
   }
+}
+
+/**
+ * Gives the owner access to what the owner has lost access to: `chmod 000` must not keep a tree from being read or
+ * restored. Folders become writable, files readable. Returns whether there was any.
+ */
+export function grantAccess(root: string): boolean {
+  const owner = process.geteuid?.();
+  const visit = (name: string): boolean => {
+    const path = name === '' ? root : inside(root, name);
+    const stats = tolerate(UNUSABLE, undefined, () => lstatSync(path, { throwIfNoEntry: false }));
+    if (stats === undefined || stats.uid !== owner || !(stats.isFile() || stats.isDirectory())) return false;
+    const needed = stats.isDirectory() ? 0o700 : 0o400;
+    const isDenied = (stats.mode & needed) !== needed;
+    if (isDenied) tolerate(UNUSABLE, undefined, () => chmodSync(path, (stats.mode & 0o777) | needed));
+    if (!stats.isDirectory()) return isDenied;
+    const children = tolerate(UNUSABLE, [], () => readdirSync(path, { encoding: 'buffer' }));
+    const prefix = name === '' ? '' : `${name}/`;
+    return children.reduce((before, child) => visit(`${prefix}${child.toString('latin1')}`) || before, isDenied);
+  };
+  return visit('');
 }
 
 interface FolderRules {

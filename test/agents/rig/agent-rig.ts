@@ -72,7 +72,7 @@ export class AgentRig implements AsyncDisposable {
   /** Waits for its end, which must be a success. */
   async done(live: Live): Promise<RunView> {
     const { stdout, stderr, code } = await live.ended;
-    if (code !== 0) throw new Error(`it ended with ${code}:\n${stdout}${stderr}${await this.#scene()}`);
+    if (code !== 0) throw new Error(`it ended with ${code}:\n${stdout}${stderr}${await this.scene()}`);
     return this.status();
   }
 
@@ -164,13 +164,14 @@ export class AgentRig implements AsyncDisposable {
   }
 
   /** Diagnostic information for a failed test. */
-  async #scene(): Promise<string> {
+  async scene(): Promise<string> {
     const asked = this.model.turns.map(({ provider, last }) => `${provider} was asked: ${last}\n`);
     const { agents } = await this.status();
     const screens = agents.map(async ({ id, terminal }) =>
       terminal === null ? '' : (await this.terminal(id)).scene(),
     );
-    return [...asked, ...(await Promise.all(screens))].join('\n');
+    const { stdout } = await this.meow('trace', RUN);
+    return [...asked, stdout, ...(await Promise.all(screens))].join('\n');
   }
 
   /** Files come and go there. */

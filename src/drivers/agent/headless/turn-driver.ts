@@ -10,7 +10,7 @@ import { type DriverContext, markerOf, resolveWorkdir } from '../../environment.
 import { failed, resolveText, resolveTexts } from '../../outputs.ts';
 import { ignoreProgress, PendingEffects } from '../../pending-effect.ts';
 import { Spawner } from '../../spawner.ts';
-import { stepFolder } from '../../step-folder.ts';
+import { discardForgedRecords, stepFolder, unlessRefused } from '../../step-folder.ts';
 import type { AdapterNamed } from '../host.ts';
 import { readerNamed } from '../readers/named.ts';
 import { agentEnvironment, layOut, turnHoles } from '../render-adapter.ts';
@@ -45,7 +45,7 @@ export function turnDriver(options: TurnDriverOptions): Driver {
         const adapter = adapterOf(spec, options);
         if (!adapter.ok) return notStarted(adapter.error);
         const place: TurnPlace = {
-          folder: stepFolder(options.files, effect.step, effect.attempt),
+          folder: stepFolder(options.files, effect.step, effect.attempt, how),
           marker: markerOf(options, effect.id),
           adapter: adapter.value,
           sessions: options.sessions,
@@ -63,6 +63,10 @@ export function turnDriver(options: TurnDriverOptions): Driver {
         else {
           const start = startOf(effect, spec, adapter.value, options);
           if (!start.ok) return notStarted(start.error);
+          const ready = unlessRefused(() =>
+            ok(how === 'start' && discardForgedRecords(options.files, effect.step, effect.attempt)),
+          );
+          if (!ready.ok) return notStarted(ready.error);
           turn.begin(start.value);
         }
         void pending.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
