@@ -22,7 +22,10 @@ export const editor: Measurement = {
     writeFileSync(path, text);
     let count = 0;
     let buffer = text;
-    const workspace = new EditorWorkspace(folder, (asked) => (asked === path ? buffer : null));
+    const workspace = new EditorWorkspace(folder, {
+      textOf: (asked) => (asked === path ? buffer : null),
+      paths: () => [path],
+    });
     const afterChange = (ask: () => void) => (): number => {
       count += 1;
       buffer = `${text}# ${count}\n`;

@@ -8,6 +8,7 @@
 import { makeSource, type Place } from '../../base/source.ts';
 import { quote } from '../../ir/quote.ts';
 import type { Text } from '../../ir/text.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, createReport, type Report, START } from '../report.ts';
 import { mapAt, placesIn, textAt } from '../yaml-fields.ts';
 import {
@@ -19,8 +20,9 @@ import {
   type YamlMap,
   type YamlScalar,
 } from '../yaml-tree.ts';
+import { FILE_STATE, MANIFEST, RAYMOND } from './keys.ts';
 import { findStart, nameStates, stemOf, type TakenIds } from './names.ts';
-import { readBudget, readReset, readSettings, WORKFLOW_KEYS } from './settings.ts';
+import { readBudget, readReset, readSettings } from './settings.ts';
 import { readState } from './state.ts';
 import {
   type Body,
@@ -33,7 +35,7 @@ import {
   type WorkflowSyntax,
 } from './syntax.ts';
 
-const MANIFEST = 'workflow.yaml';
+export const MANIFEST_NAME = 'workflow.yaml';
 
 export function openSource(source: RaymondSource, prefix: string, taken: TakenIds): WorkflowSyntax {
   return source.kind === 'folder' ? openFolder(source, prefix, taken) : openSingle(source, prefix, taken);
@@ -96,7 +98,7 @@ function assemble(
 }
 
 export function isState({ name, isExecutable }: RaymondFile): boolean {
-  if (name.startsWith('.') || /^readme\.md$/i.test(name) || name === MANIFEST) return false;
+  if (name.startsWith('.') || /^readme\.md$/i.test(name) || name === MANIFEST_NAME) return false;
   return /\.(?:md|sh)$/i.test(name) || isExecutable;
 }
 
@@ -128,15 +130,15 @@ function readScript(file: RaymondFile, names: StateNames): StateSyntax {
 }
 
 function openManifest({ files }: FolderSource): Manifest {
-  const file = files.find(({ name, leadsOut }) => name === MANIFEST && !leadsOut);
-  const report = createReport(makeSource(file?.file ?? MANIFEST, file?.text ?? ''));
+  const file = files.find(({ name, leadsOut }) => name === MANIFEST_NAME && !leadsOut);
+  const report = createReport(makeSource(file?.file ?? MANIFEST_NAME, file?.text ?? ''));
   const value = readYaml(report, { from: 0, to: report.source.text.length });
   if (value?.kind === 'map') {
-    checkKeys(report, value, WORKFLOW_KEYS, MANIFEST);
+    checkKeys(report, value, namesOf(MANIFEST.keys), MANIFEST_NAME);
     return { report, keys: value };
   }
   if (value !== null && value.kind !== 'nothing') {
-    const message = `${MANIFEST} must be keys and values, got ${describeYaml(value)}`;
+    const message = `${MANIFEST_NAME} must be keys and values, got ${describeYaml(value)}`;
     report.error('wrong-type', value.place, message, 'For example reset: keep-stack.');
   }
   return { report, keys: NO_KEYS };
@@ -146,7 +148,7 @@ function warnOfReset({ report, keys }: StateSyntax): void {
   const entry = keys.entries.get('reset');
   if (entry === undefined) return;
   const message = '"reset" counts in the state that the workflow begins with, and not here';
-  report.warning('unused-key', entry.keyPlace, message, `Move it there, or to ${MANIFEST}.`);
+  report.warning('unused-key', entry.keyPlace, message, `Move it there, or to ${MANIFEST_NAME}.`);
 }
 
 const EXAMPLE = 'For example states: { START: { prompt: Say hello. } }.';
@@ -154,7 +156,7 @@ const EXAMPLE = 'For example states: { START: { prompt: Say hello. } }.';
 function readRoot(report: Report): YamlMap {
   const value = readYaml(report, { from: 0, to: report.source.text.length });
   if (value?.kind === 'map') {
-    checkKeys(report, value, [...WORKFLOW_KEYS, 'states'], 'the workflow');
+    checkKeys(report, value, namesOf(RAYMOND.root.keys), 'the workflow');
     if (isAbsent(value, 'states')) report.error('missing-key', value.place, 'the workflow has no "states"', EXAMPLE);
     return value;
   }
@@ -177,9 +179,6 @@ export function spellingsOf(name: string, states: YamlMap): readonly string[] {
   const value = states.entries.get(name)?.value;
   return [value?.kind === 'map' && value.entries.has('sh') ? `${name}.sh` : `${name}.md`];
 }
-
-/** Scripts for other systems. */
-const OTHER_SCRIPTS = ['ps1', 'bat'];
 
 function readEntry(whole: Report, { key, keyPlace, value }: YamlEntry, names: StateNames): StateSyntax | null {
   if (value.kind !== 'map') {
@@ -204,7 +203,7 @@ function readEntry(whole: Report, { key, keyPlace, value }: YamlEntry, names: St
       ? { kind: 'prompt', text: prompt?.text.trimEnd() ?? '', placeOf }
       : { kind: 'script', command: textCommand(script.text), text: script.text, placeOf };
   const state = { name: key, report, place: keyPlace, body, keys: value };
-  return readState(state, names, ['prompt', 'sh', ...OTHER_SCRIPTS]);
+  return readState(state, names, FILE_STATE);
 }
 
 /** It must not be empty; beside a script, a key without a value counts as absent. */

@@ -5,14 +5,14 @@ import type { Place } from '../../base/source.ts';
 import { APPROVER_FORMS, isApprover } from '../../ir/approvers.ts';
 import { implicitTransition, plainPath, TAG_RULES } from '../../ir/machine.ts';
 import { asTransitionTag, TRANSITION_TAGS, type TransitionTag } from '../../ir/tags.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, listed, type Report, suggest } from '../report.ts';
 import { booleanAt, durationAt, listAt, mapAt, textAt, wrongType } from '../yaml-fields.ts';
 import { describeYaml, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
+import { POLICY_KEYS, TARGET, TRANSITION } from './keys.ts';
 import { stateNamed } from './names.ts';
 import { lowerText } from './placeholders.ts';
 import type { AllowedSyntax, Policy, StateNames } from './syntax.ts';
-
-export const POLICY_KEYS = ['allowed_tags', 'allowed_targets', 'allowed_transitions', 'force_implicit'] as const;
 
 interface Reading {
   readonly report: Report;
@@ -29,7 +29,9 @@ export function readPolicy(reading: Reading, map: YamlMap): Policy | null {
   const forms = [readTagsAndTargets(reading, map), readTransitions(reading, map)];
   const forced = booleanAt(report, map, 'force_implicit') ?? false;
   const [first, second] = forms.filter((form) => form !== null);
-  const place = POLICY_KEYS.map((key) => map.entries.get(key)?.keyPlace).find((found) => found !== undefined);
+  const place = namesOf(POLICY_KEYS)
+    .map((key) => map.entries.get(key)?.keyPlace)
+    .find((found) => found !== undefined);
   if (first === undefined || place === undefined) {
     if (forced) refuseForced(report, map);
     return null;
@@ -114,15 +116,13 @@ function readTarget(reading: Reading, tag: TransitionTag, value: YamlValue): All
     const hint = 'For example NEXT.md, or { child: A.md, return: B.md }.';
     return wrongType(report, value, 'a target must be a name or a map', hint);
   }
-  checkKeys(report, value, ['child', 'target', 'worker', 'return', 'next', 'input'], 'a target');
+  checkKeys(report, value, namesOf(TARGET.keys), 'a target');
   return readParts(reading, tag, value, ['child', 'target', 'worker']);
 }
 
 function byNameAlone(tag: TransitionTag): string {
   return `Allow it by its name alone: allowed_tags: [${tag}].`;
 }
-
-const TRANSITION_KEYS = ['tag', 'target', 'return', 'next', 'payload', 'input', 'timeout', 'timeout_next', 'approver'];
 
 /** `allowed_transitions: [{ tag: goto, target: A.md }, { tag: result }]`. */
 function readTransitions(reading: Reading, map: YamlMap): readonly AllowedSyntax[] | null {
@@ -139,7 +139,7 @@ function readTransitions(reading: Reading, map: YamlMap): readonly AllowedSyntax
       report.error('wrong-type', item.place, `a transition must be a map, got ${describeYaml(item)}`, example);
       return [];
     }
-    checkKeys(report, item, TRANSITION_KEYS, 'a transition');
+    checkKeys(report, item, namesOf(TRANSITION.keys), 'a transition');
     const written = item.entries.get('tag')?.value;
     if (written === undefined) report.error('missing-key', item.place, 'the transition has no "tag"', example);
     const tag = written === undefined ? null : readTag(report, written);

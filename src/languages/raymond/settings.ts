@@ -16,25 +16,6 @@ export interface Settings {
   readonly retries: number | null;
 }
 
-export const SETTINGS_KEYS = [
-  'adapter',
-  'model',
-  'effort',
-  'timeout',
-  'idle_timeout',
-  'total_timeout',
-  'retries',
-] as const;
-
-export const WORKFLOW_KEYS: readonly string[] = [
-  ...SETTINGS_KEYS,
-  'id',
-  'name',
-  'description',
-  'reset',
-  'default_budget',
-];
-
 export const NO_SETTINGS: Settings = {
   adapter: null,
   model: null,

@@ -3,22 +3,21 @@
 import { own } from '../../base/json.ts';
 import { findState, plainPath, TAG_RULES } from '../../ir/machine.ts';
 import { allTags } from '../../ir/tags.ts';
+import { namesOf, type Table } from '../keys.ts';
 import { checkKeys } from '../report.ts';
 import { countAt, textAt } from '../yaml-fields.ts';
+import { STATE } from './keys.ts';
 import { stateNamed, stemOf } from './names.ts';
-import { POLICY_KEYS, readPolicy } from './policy.ts';
-import { readSettings, SETTINGS_KEYS } from './settings.ts';
+import { readPolicy } from './policy.ts';
+import { readSettings } from './settings.ts';
 import type { Body, MentionedTag, Named, StateNames, StateSyntax, Visits } from './syntax.ts';
-
-/** `reset` applies only to the first state; its reader handles it. */
-export const STATE_KEYS = [...SETTINGS_KEYS, ...POLICY_KEYS, 'max_visits', 'then', 'reset', 'name', 'description'];
 
 type StateText = Pick<StateSyntax, 'name' | 'report' | 'place' | 'body' | 'keys'>;
 
-/** `alsoKnown`: keys of its file format. */
-export function readState(written: StateText, names: StateNames, alsoKnown: readonly string[] = []): StateSyntax {
+/** `table`: the keys of its file format. `reset` applies only to the first state; its reader handles it. */
+export function readState(written: StateText, names: StateNames, table: Table = STATE): StateSyntax {
   const { name, report, body, keys } = written;
-  checkKeys(report, keys, [...STATE_KEYS, ...alsoKnown], `the state ${name}`);
+  checkKeys(report, keys, namesOf(table.keys), `the state ${name}`);
   const stem = stemOf(name);
   return {
     ...written,
