@@ -74,7 +74,7 @@ test.each(Object.entries(BROKEN))(
     const shown = await editor.problems(file);
     // `meow validate` counts characters, and editors count UTF-16 units.
     const columnOf = (line: number, character: number): number =>
-      [...(broken.split(/\r?\n/)[line] ?? '').slice(0, character)].length + 1;
+      ((broken.split(/\r?\n/)[line] ?? '').slice(0, character).match(/./gsu)?.length ?? 0) + 1;
     expect(reported.length).toBeGreaterThan(0);
     expect(
       shown.map(({ code, message, severity, range: { start } }) => {
