@@ -15,13 +15,19 @@ export function yamlTexts(text: string): ReadonlyMap<string, string> {
 }
 
 export function pathKey(path: Path): string {
-  return JSON.stringify(path);
+  return path.reduce<string>(below, '');
+}
+
+function below(path: string, name: string | number): string {
+  return `${path}/${typeof name === 'number' ? name : JSON.stringify(name)}`;
 }
 
 /** A key or an item of a list in block style. */
 interface Block {
   readonly indent: number;
   readonly name: string | number;
+  /** Key of its whole path. */
+  readonly path: string;
 }
 
 /** An open bracket. */
@@ -35,8 +41,8 @@ interface Flow {
 
 class Scanner {
   readonly texts = new Map<string, string>();
-  #blocks: Block[] = [];
-  #flow: Flow[] = [];
+  readonly #blocks: Block[] = [];
+  readonly #flow: Flow[] = [];
   /** Column of the key whose text of several lines is being read; null outside of one. */
   #literal: number | null = null;
   /** Of the last line. */
@@ -76,17 +82,18 @@ class Scanner {
   #content(written: string, indent: number): void {
     const [dash] = /^-(?:\s+|$)/.exec(written) ?? [];
     if (dash !== undefined) {
-      const previous = this.#blocks.findLast((block) => block.indent <= indent && typeof block.name === 'number');
-      const index = previous?.indent === indent && typeof previous.name === 'number' ? previous.name + 1 : 0;
+      let index = 0;
       // The key of a list may be in the same column.
-      this.#blocks = this.#blocks.filter(
-        (block) => block.indent < indent || (block.indent === indent && typeof block.name === 'string'),
-      );
-      this.#blocks.push({ indent, name: index });
+      for (let last = this.#blocks.at(-1); last !== undefined; last = this.#blocks.at(-1)) {
+        if (last.indent < indent || (last.indent === indent && typeof last.name === 'string')) break;
+        if (last.indent === indent && typeof last.name === 'number') index = last.name + 1;
+        this.#blocks.pop();
+      }
+      this.#push(indent, index);
       this.#content(written.slice(dash.length), indent + dash.length);
       return;
     }
-    this.#blocks = this.#blocks.filter((block) => block.indent < indent);
+    while ((this.#blocks.at(-1)?.indent ?? -1) >= indent) this.#blocks.pop();
     const [key, quoted, plain, rest = ''] =
       /^(?:["']([^"']*)["']|([^\s#:,[\]{}"'][^:#]*?))\s*:(?:\s+(.*)|)$/.exec(written) ?? [];
     const name = quoted ?? plain;
@@ -94,7 +101,7 @@ class Scanner {
       if (/^[[{]/.test(written)) this.#inFlow(written);
       return;
     }
-    this.#blocks.push({ indent, name });
+    this.#push(indent, name);
     this.#key = name;
     this.#note([], '');
     if (/^[|>][\d+-]*\s*(?:#.*)?$/.test(rest)) this.#literal = indent;
@@ -144,8 +151,12 @@ class Scanner {
     open.token = '';
   }
 
-  #note(below: Path, written: string): void {
-    this.texts.set(pathKey([...this.#blocks.map(({ name }) => name), ...below]), unquoted(written));
+  #push(indent: number, name: string | number): void {
+    this.#blocks.push({ indent, name, path: below(this.#blocks.at(-1)?.path ?? '', name) });
+  }
+
+  #note(inner: Path, written: string): void {
+    this.texts.set(inner.reduce<string>(below, this.#blocks.at(-1)?.path ?? ''), unquoted(written));
   }
 }
 

@@ -51,6 +51,8 @@ class MeowSymbols implements Symbols {
   /** Calls by the block that they enter. */
   readonly #callers = new Map<BlockSyntax, Call[]>();
 
+  readonly #scopes = new Map<BlockSyntax, Scope>();
+
   /** `entry`: the workflow of the first file with a name. */
   constructor(linked: Linked, entry: (workflow: string | null) => BlockSyntax | null, adapters: readonly string[]) {
     this.#linked = linked;
@@ -315,7 +317,7 @@ class MeowSymbols implements Symbols {
   /** `until_output` names a step of the round without braces. */
   #inRound(block: BlockSyntax, loop: StepSyntax): void {
     const written = valueOf(loop.table, 'until_output', 'string');
-    if (written !== null) this.#pathAmong(block, this.#rounds(loop), written, 0, written.value.split('.'));
+    if (written !== null) this.#pathInRounds(block, this.#rounds(loop), written, 0, written.value.split('.'));
   }
 
   /** Inline steps are blocks of their own. */
@@ -337,27 +339,38 @@ class MeowSymbols implements Symbols {
   #inHole(block: BlockSyntax, string: TomlString, { path, from, to }: Hole): void {
     const start = from + string.value.slice(from, to).indexOf(path.join('.'));
     const [name = ''] = path;
-    const variable = this.#visibleVariables(block).find((each) => each.name === name);
+    const variable = this.#scope(block).variableByName.get(name);
     const definition = variable === undefined ? undefined : this.#variables.get(variable);
     if (definition !== undefined) this.#use(block, placeWithin(string, start, start + name.length), [definition]);
     else if (name === 'previous' && path.length > 2)
-      this.#pathAmong(block, this.#roundsAround(block), string, start + 'previous.'.length, path.slice(1));
+      this.#pathInRounds(block, this.#roundsAround(block), string, start + 'previous.'.length, path.slice(1));
     else this.#path(block, string, start, path);
   }
 
   /** `step.below.outputs.name`, at an offset of the string. */
   #path(block: BlockSyntax, string: TomlString, at: number, path: readonly string[]): void {
-    this.#pathAmong(block, this.#visibleSteps(block), string, at, path);
+    this.#pathFrom(block, this.#scope(block).stepById.get(path[0] ?? ''), string, at, path);
   }
 
-  #pathAmong(
+  /** Of the steps of a round. */
+  #pathInRounds(
     block: BlockSyntax,
-    steps: readonly StepSyntax[],
+    rounds: readonly StepSyntax[],
     string: TomlString,
     at: number,
     path: readonly string[],
   ): void {
-    const first = steps.find(({ id }) => id === path[0]);
+    const first = rounds.find(({ id }) => id === path[0]);
+    this.#pathFrom(block, first, string, at, path);
+  }
+
+  #pathFrom(
+    block: BlockSyntax,
+    first: StepSyntax | undefined,
+    string: TomlString,
+    at: number,
+    path: readonly string[],
+  ): void {
     if (first === undefined) return;
     const split = path.indexOf('outputs');
     const { parts } = this.#named(first, path, split === -1 ? path.length : split, 'outputs'.length + 1);
@@ -450,12 +463,37 @@ class MeowSymbols implements Symbols {
   }
 
   #visibleSteps(block: BlockSyntax): readonly StepSyntax[] {
-    return this.#visible(block, ({ steps }) => steps);
+    return this.#scope(block).steps;
   }
 
   #visibleVariables(block: BlockSyntax): readonly VariableSyntax[] {
-    return this.#visible(block, ({ variables }) => variables);
+    return this.#scope(block).variables;
   }
+
+  /** Every placeholder asks for it. */
+  #scope(block: BlockSyntax): Scope {
+    const known = this.#scopes.get(block);
+    if (known !== undefined) return known;
+    const steps = this.#visible(block, (each) => each.steps);
+    const variables = this.#visible(block, (each) => each.variables);
+    // The nearest of one name counts.
+    const scope = {
+      steps,
+      variables,
+      stepById: new Map(steps.toReversed().map((step) => [step.id, step])),
+      variableByName: new Map(variables.toReversed().map((variable) => [variable.name, variable])),
+    };
+    this.#scopes.set(block, scope);
+    return scope;
+  }
+}
+
+/** What is visible in a block. */
+interface Scope {
+  readonly steps: readonly StepSyntax[];
+  readonly variables: readonly VariableSyntax[];
+  readonly stepById: ReadonlyMap<string, StepSyntax>;
+  readonly variableByName: ReadonlyMap<string, VariableSyntax>;
 }
 
 interface Around {
