@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the programs that the tests need and npm does not provide: git, flock, make, tmux, ps, python3, ssh-keygen.
 # Does nothing if all are installed. If it cannot install, it names the missing ones and fails. As root it also tries to
-# install nvim with apt-get; without nvim, one test is skipped.
+# install nvim, zsh and fish with apt-get; a test without its program is skipped.
 
 set -euo pipefail
 
@@ -40,18 +40,25 @@ give_up() {
   exit 1
 }
 
-try_neovim() {
-  command -v nvim >/dev/null && return
-  if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null &&
-    DEBIAN_FRONTEND=noninteractive timeout 60 apt-get install -y -qq --no-install-recommends neovim >/dev/null 2>&1; then
-    return
-  fi
-  echo 'setup: nvim is not installed; the test with it is skipped'
+# program : Debian package
+readonly OPTIONAL=(nvim:neovim zsh:zsh fish:fish)
+
+try_optional() {
+  local entry program package
+  for entry in "${OPTIONAL[@]}"; do
+    IFS=: read -r program package <<<"$entry"
+    command -v "$program" >/dev/null && continue
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null &&
+      DEBIAN_FRONTEND=noninteractive timeout 60 apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1; then
+      continue
+    fi
+    echo "setup: $program is not installed; the test with it is skipped"
+  done
 }
 
 look
 if [ ${#missing_programs[@]} -eq 0 ]; then
-  try_neovim
+  try_optional
   echo 'setup: everything is installed'
   exit 0
 fi
@@ -81,5 +88,5 @@ look
 if [ ${#missing_programs[@]} -gt 0 ]; then
   give_up 'still not found after installing their packages'
 fi
-try_neovim
+try_optional
 echo 'setup: done'

@@ -229,8 +229,16 @@ function origins({ meow, shared }: AdapterPlaces): readonly Origin[] {
 
 /** The folder of adapters, with one subfolder each. */
 export function adaptersIn({ meow, shared }: AdapterPlaces, origin: Origin): string {
-  if (origin === 'built in') return join(packageFolder(), 'lib', 'adapters');
+  if (origin === 'built in') return builtInFolder();
   return join(origin === 'project' ? meow : shared, 'adapters');
+}
+
+function builtInFolder(): string {
+  return join(packageFolder(), 'lib', 'adapters');
+}
+
+export function builtInAdapters(): readonly string[] {
+  return namesIn(builtInFolder());
 }
 
 function fileOf(folder: string, name: string): string {

@@ -175,7 +175,10 @@ test('a variable of the type file has the text of the file', () => {
   const { program, fileVariables } = compile(read('a.meow.toml'));
   const given = { texts: new Map([['note', 'notes/a.txt']]), values: new Map() };
   const run = { id: 'r', at: 0, cwd: project.cwd, fileVariables };
-  expect(resolveVariables(given, program ?? expect.fail(), run)).toEqual({ note: 'first\n', other: 'second' });
+  expect(resolveVariables(given, program ?? expect.fail(), run)).toEqual({
+    variables: { note: 'first\n', other: 'second' },
+    files: { note: join(project.cwd, 'notes/a.txt'), other: join(project.cwd, 'b.txt') },
+  });
   rmSync(join(project.cwd, 'b.txt'));
   expect(() => resolveVariables(given, program ?? expect.fail(), run)).toThrow('cannot read b.txt (ENOENT)');
 });

@@ -6,10 +6,13 @@ import { join } from 'node:path';
 import { UsageError } from '../base/errors.ts';
 import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { type Before, type ForkStart, startFacts } from '../drivers/conductor/workspace.ts';
+import { readItems } from '../drivers/read-driver.ts';
 import { branchOf, Repository } from '../drivers/git/repository.ts';
 import { type Snapshot, writeRef } from '../drivers/git/snapshot.ts';
 import type { Store } from '../engine/ports.ts';
+import type { ReadSpec } from '../ir/effect.ts';
 import { conductorOf, withWorkplace, workplaceOf } from '../ir/program.ts';
+import type { FilledText } from '../ir/text.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Fork } from '../kernel/fork.ts';
 import { initialState, type RunState } from '../kernel/state.ts';
@@ -23,23 +26,38 @@ export interface PreparedFork extends PreparedRun {
   readonly fork: Fork;
 }
 
-/** The fork after its first record: everything that is kept has ended, and what would run has started. */
-export function plannedState({ fork, ready }: PreparedFork): RunState | null {
+/**
+ * The fork as far as it is known: everything that is kept has ended, and what would run has started. Lists of kept
+ * iterations are read as they are now.
+ */
+export async function plannedState(old: OldRun, { fork, ready }: PreparedFork): Promise<RunState | null> {
   if (ready === null) return null;
+  const { program, at } = ready;
   const request = { ...ready.request, allowance: { ...ready.request.allowance, agents: null } };
-  const state = initialState(ready.program);
-  decide(state, { kind: 'run-requested', request, programHash: '', fork }, ready.at);
+  const state = initialState(program);
+  decide(state, { kind: 'run-requested', request, programHash: '', fork }, at);
+  const places = { files: old.store.files(old.run.id), cwd: request.cwd };
+  for (let read = nextRead(state); read !== null; read = nextRead(state)) {
+    const outcome = await readItems(read.spec, places);
+    decide(state, { kind: 'effect-finished', effect: read.effect, outcome }, at);
+  }
   return state;
 }
 
-interface OldRun {
+function nextRead({ inFlight }: RunState): { readonly effect: string; readonly spec: ReadSpec<FilledText> } | null {
+  for (const [effect, { effect: spec, attempt }] of inFlight)
+    if (spec?.kind === 'read' && attempt === 1) return { effect, spec };
+  return null;
+}
+
+export interface OldRun {
   readonly store: Store;
   readonly run: ReadRun;
 }
 
 /** Unchanged unless it is the fork of a Conductor run that changes files. Throws a UsageError if a snapshot is gone. */
 export async function withWorktree(old: OldRun, prepared: PreparedFork): Promise<PreparedFork> {
-  const planned = plannedState(prepared);
+  const planned = await plannedState(old, prepared);
   const { ready, fork } = prepared;
   if (ready === null || planned === null || conductorOf(ready.program)?.mutates !== true) return prepared;
   const visits = visitsOf(old.run.state.steps.values());

@@ -2,14 +2,17 @@
 // A fork owns everything that it keeps: its first record has the results, and its folder a copy of their files.
 
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 
-import { UsageError } from '../base/errors.ts';
-import { isJsonMap, type Json } from '../base/json.ts';
+import { err, UsageError } from '../base/errors.ts';
+import { isJsonMap, isSameJson, type Json, own } from '../base/json.ts';
 import { copyMissing } from '../drivers/conductor/artifacts.ts';
 import type { ForkStart } from '../drivers/conductor/workspace.ts';
-import type { Store } from '../engine/ports.ts';
-import { conductorOf, type Program, type RunRequest } from '../ir/program.ts';
+import { syncDisk } from '../drivers/sync-disk.ts';
+import type { RunFiles, Store } from '../engine/ports.ts';
+import { type Allowance, conductorOf, type Program, type RunRequest } from '../ir/program.ts';
+import { fillValue, referencesInValue, type ValueTemplate } from '../ir/text.ts';
 import type { Fork } from '../kernel/fork.ts';
 import { forkOf } from '../kernel/keep.ts';
 import { checkRunId } from '../stores/errors.ts';
@@ -17,12 +20,21 @@ import type { Adapters } from './adapters.ts';
 import { KEPT_ARTIFACTS } from './conductor-run.ts';
 import { FORCED_ADAPTER } from './enter-workflow.ts';
 import { keepSnapshots, type PreparedFork, withWorktree } from './fork-worktree.ts';
-import { givenVariables, prepareRun, type PreparedRun, randomId, type RunFlags } from './prepare-run.ts';
+import {
+  givenVariables,
+  type InheritedVariables,
+  prepareRun,
+  type PreparedRun,
+  randomId,
+  readMeta,
+  readPermissions,
+  type RunFlags,
+} from './prepare-run.ts';
 import type { Project } from './project.ts';
-import { hasRun, type ReadRun, requireStep } from './runs.ts';
-import type { Settings } from './sources.ts';
+import { type ReadRun, requireStep } from './runs.ts';
+import { changedSources, type Settings } from './sources.ts';
 
-export { plannedState, artifactsOf } from './fork-worktree.ts';
+export { plannedState, artifactsOf, type OldRun, type PreparedFork } from './fork-worktree.ts';
 export { planLines, planView, whyKept } from '../view/plan.ts';
 
 export interface ForkFlags extends Omit<RunFlags, 'reference'> {
@@ -45,19 +57,27 @@ export async function prepareFork(
     throw new UsageError('a fork works in a worktree of its own', 'fork without --in-place');
   }
   for (const step of flags.from ?? []) requireStep(run, step);
-  if (flags.id !== undefined) {
-    checkRunId(flags.id);
-    if (await hasRun(store, flags.id)) throw new UsageError(`run ${flags.id} exists already`, 'choose another --id');
-  }
-  const fork = forkOf(run.id, run, flags.from ?? []);
-  if (flags.source === undefined)
+  if (flags.id !== undefined) checkRunId(flags.id);
+  const { scripts } = changedSources(old);
+  const fork = { ...forkOf(run.id, run, flags.from ?? []), ...(scripts.length === 0 ? {} : { scripts }) };
+  if (flags.source === undefined) {
+    if (flags.adapter !== undefined) {
+      throw new UsageError('--adapter compiles the workflow anew', `name its file: --source ${old.source.name}`);
+    }
     return withWorktree({ store, run }, { fork, ...repeated(project, old, request, flags) });
-  const variables = keptVariables(old, request, flags);
-  const prepared = await prepareRun(project, settings, adapters, {
+  }
+  // A fork works where the run has worked, and its workflow is named from there.
+  const { cwd } = request;
+  const { varsOfFiles, ...inherited } = inheritedVariables(old, request, flags);
+  const prepared = await prepareRun({ ...project, cwd }, settings, adapters, {
     ...forcedAdapter(old),
+    ...(request.permissions === undefined ? {} : { permissions: request.permissions }),
     ...flags,
-    reference: flags.source,
-    varJson: [...variables, ...(flags.varJson ?? [])],
+    allowOutside: flags.allowOutside ?? request.allowOutside,
+    allowance: { ...givenAllowance(old, request), ...flags.allowance },
+    reference: referenceFrom(cwd, project, flags.source),
+    var: [...varsOfFiles, ...(flags.var ?? [])],
+    inherited,
     meta: [...Object.entries(request.meta).map(([name, value]) => `${name}=${value}`), ...(flags.meta ?? [])],
   });
   const language = prepared.ready?.program.source.language ?? old.source.language;
@@ -70,6 +90,13 @@ export async function prepareFork(
   // A workflow that was entered by a computed path is compiled again.
   const results = Object.entries(fork.results).filter(([, { grown }]) => grown.length === 0);
   return withWorktree({ store, run }, { fork: { ...fork, results: Object.fromEntries(results) }, ...prepared });
+}
+
+/** `PATH#WORKFLOW` or a bare name, as it is written in another folder. */
+function referenceFrom(cwd: string, project: Project, reference: string): string {
+  const [path = '', ...workflow] = reference.split('#');
+  const whole = resolve(project.cwd, path);
+  return cwd === project.cwd || !existsSync(whole) ? reference : [relative(cwd, whole) || '.', ...workflow].join('#');
 }
 
 export interface ForkContext {
@@ -87,49 +114,98 @@ function forcedAdapter({ attachments }: Program): Pick<RunFlags, 'adapter'> {
 
 /** The same workflow again. */
 function repeated(project: Project, program: Program, request: RunRequest, flags: ForkFlags): PreparedRun {
-  const { id = randomId(), allowance } = flags;
-  const variables = { ...request.variables, ...givenVariables(flags, program) };
+  const { id = randomId(), allowance, allowOutside = request.allowOutside, permissions = request.permissions } = flags;
+  const { given } = request;
+  const place = { cwd: project.cwd, fileVariables: Object.keys(given?.files ?? {}) };
+  const { variables, files } = givenVariables(flags, program, place);
   const mark = randomBytes(4).toString('hex');
-  const again = { ...request, id, mark, variables, folder: join(project.runs, id) };
-  const ready = { program, request: { ...again, allowance: { ...request.allowance, ...allowance } }, at: Date.now() };
-  return { diagnostics: [], ready };
+  const again: RunRequest = {
+    ...request,
+    id,
+    mark,
+    variables: { ...request.variables, ...variables },
+    meta: { ...request.meta, ...readMeta(flags) },
+    folder: join(project.runs, id),
+    allowOutside,
+    ...(permissions === undefined ? {} : { permissions: readPermissions(permissions) }),
+    allowance: { ...request.allowance, ...allowance },
+    ...(given === undefined
+      ? {}
+      : {
+          given: {
+            ...given,
+            variables: [...new Set([...given.variables, ...Object.keys(variables)])],
+            files: { ...given.files, ...files },
+            allowance: { ...given.allowance, ...allowance },
+          },
+        }),
+  };
+  return { diagnostics: [], ready: { program, request: again, at: Date.now() } };
 }
 
-/** Variables that the new run has from the old one. One that had its default gets the default of the new text. */
-function keptVariables(program: Program, { variables }: RunRequest, flags: ForkFlags): readonly string[] {
-  const given = new Set([...(flags.var ?? []), ...(flags.varJson ?? [])].map((text) => text.split('=', 1)[0]));
-  const parameters = program.blocks[program.entry]?.parameters ?? [];
-  return parameters.flatMap(({ name, fallback }) => {
-    const value = variables[name];
-    const usual = fallback?.kind === 'literal' ? fallback.value : fallback?.kind === 'text' ? fallback.text : undefined;
-    const isUsual = JSON.stringify(value) === JSON.stringify(usual);
-    return value === undefined || isUsual || given.has(name) ? [] : [`${name}=${JSON.stringify(value)}`];
-  });
+/** Variables that the new run has from the old one. `varsOfFiles`: as `--var`, whose files are read again. */
+function inheritedVariables(
+  program: Program,
+  { variables, meta, given }: RunRequest,
+  flags: ForkFlags,
+): InheritedVariables & { readonly varsOfFiles: readonly string[] } {
+  const flagged = new Set([...(flags.var ?? []), ...(flags.varJson ?? [])].map((text) => text.split('=', 1)[0]));
+  const parameters = new Map((program.blocks[program.entry]?.parameters ?? []).map((one) => [one.name, one]));
+  const wasGiven = (name: string, value: Json): boolean => {
+    if (given !== undefined) return given.variables.includes(name);
+    // Nobody has recorded that: an early version.
+    const fallback = parameters.get(name)?.fallback;
+    if (fallback === undefined) return !Object.hasOwn(meta, name);
+    return fallback === null || (!namesMoment(fallback) && !isSameJson(value, constantOf(fallback)));
+  };
+  const values: Record<string, Json> = {};
+  const defaults: Record<string, InheritedVariables['defaults'][string]> = {};
+  const varsOfFiles: string[] = [];
+  for (const [name, value] of Object.entries(variables)) {
+    if (flagged.has(name)) continue;
+    const fallback = parameters.get(name)?.fallback ?? null;
+    const file = own(given?.files ?? {}, name);
+    if (!wasGiven(name, value)) {
+      if (file === undefined && fallback !== null && namesMoment(fallback)) defaults[name] = { fallback, value };
+    } else if (file === undefined) values[name] = value;
+    else varsOfFiles.push(`${name}=${file}`);
+  }
+  return { values, defaults, varsOfFiles };
+}
+
+/** Whether a default is filled in when the run starts. */
+function namesMoment(fallback: ValueTemplate): boolean {
+  return referencesInValue(fallback).length > 0;
+}
+
+function constantOf(fallback: ValueTemplate): Json {
+  const filled = fillValue(fallback, () => err('a constant has no placeholders'));
+  return filled.ok ? filled.value : null;
+}
+
+/** The limits that the old run was started with, if they are not those of its workflow or ours. */
+function givenAllowance(program: Program, { allowance, given }: RunRequest): Partial<Allowance> {
+  if (given !== undefined) return given.allowance;
+  const { usd, ...others } = allowance;
+  return usd === (program.budgetUsd ?? null) ? others : allowance;
 }
 
 /** A store whose new runs begin with the files of kept results, and with refs for kept snapshots. */
 export function withKeptFiles(store: Store, { from, results, worktree }: Fork, artifacts: string | null): Store {
   const paths = new Set(Object.values(results).flatMap(({ outputs }) => [...storedFiles(outputs)]));
-  return {
-    ...store,
-    async create(id, program) {
-      const journal = await store.create(id, program);
-      try {
-        for (const path of paths) await copyFile(store, from, id, path);
-        for (const folder of COPIED_FOLDERS) await copyFolder(store, from, id, folder);
-        if (artifacts !== null) copyMissing(artifacts, store.files(id).localPath(KEPT_ARTIFACTS));
-        if (worktree !== undefined) await keepSnapshots(id, worktree as unknown as ForkStart);
-        return journal;
-      } catch (error) {
-        await journal.close();
-        throw error;
-      }
-    },
+  const old = store.files(from);
+  const copy = async (files: RunFiles, run: string): Promise<void> => {
+    for (const path of [...paths, 'sessions.jsonl']) await copyFile(old, files, path);
+    for (const folder of COPIED_FOLDERS) await copyFolder(old, files, folder);
+    if (artifacts !== null) copyMissing(artifacts, files.localPath(KEPT_ARTIFACTS));
+    if (worktree !== undefined) await keepSnapshots(run, worktree as unknown as ForkStart);
+    await syncDisk([files.localPath('')]);
   };
+  return { ...store, create: (id, program) => store.create(id, program, (files) => copy(files, id)) };
 }
 
-/** Sessions of simulated agents, and the folders of lanes. */
-const COPIED_FOLDERS = ['sim-sessions', 'tasks'];
+/** Sessions of agents, with transcripts of those that cannot fork one, and the folders of lanes. */
+const COPIED_FOLDERS = ['sim-sessions', 'sessions', 'tasks'];
 
 function* storedFiles(value: Json): Generator<string> {
   if (Array.isArray(value)) for (const item of value as readonly Json[]) yield* storedFiles(item);
@@ -139,15 +215,15 @@ function* storedFiles(value: Json): Generator<string> {
   for (const inner of Object.values(value)) yield* storedFiles(inner);
 }
 
-async function copyFile(store: Store, from: string, to: string, path: string): Promise<void> {
-  const bytes = await store.files(from).read(path);
-  if (bytes !== null) await store.files(to).replace(path, bytes);
+async function copyFile(from: RunFiles, to: RunFiles, path: string): Promise<void> {
+  const bytes = await from.read(path);
+  if (bytes !== null) await to.replace(path, bytes);
 }
 
-async function copyFolder(store: Store, from: string, to: string, folder: string): Promise<void> {
-  for (const { name, kind } of await store.files(from).list(folder)) {
+async function copyFolder(from: RunFiles, to: RunFiles, folder: string): Promise<void> {
+  for (const { name, kind } of await from.list(folder)) {
     const path = `${folder}/${name}`;
-    if (kind === 'folder') await copyFolder(store, from, to, path);
-    if (kind === 'file') await copyFile(store, from, to, path);
+    if (kind === 'folder') await copyFolder(from, to, path);
+    if (kind === 'file') await copyFile(from, to, path);
   }
 }

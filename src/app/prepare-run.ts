@@ -14,7 +14,7 @@ import { Repository } from '../drivers/git/repository.ts';
 import { coerce, typeError, type ValueType } from '../ir/output.ts';
 import { type Permissions, PERMISSIONS } from '../ir/adapter.ts';
 import { type Allowance, conductorOf, type Program, type RunRequest, UNLIMITED, withWorkplace } from '../ir/program.ts';
-import { fillValue, type Lookup } from '../ir/text.ts';
+import { fillValue, type Lookup, type ValueTemplate } from '../ir/text.ts';
 import { valueAt } from '../kernel/scope.ts';
 import { checkRunId } from '../stores/errors.ts';
 import { tolerate } from '../sys/errors.ts';
@@ -47,6 +47,15 @@ export interface RunFlags {
   readonly dryRun?: boolean;
   /** What it leaves out has its default. */
   readonly allowance: Partial<Allowance>;
+  /** What a fork has from the run that it comes from; flags win. */
+  readonly inherited?: InheritedVariables;
+}
+
+export interface InheritedVariables {
+  /** None is the path of a file. */
+  readonly values: JsonMap;
+  /** Values of defaults that name the moment or the run: they stay while the default is the same. */
+  readonly defaults: Readonly<Record<string, { readonly fallback: ValueTemplate; readonly value: Json }>>;
 }
 
 export interface PreparedRun {
@@ -67,7 +76,9 @@ export async function prepareRun(
   const permissions =
     flags.permissions === undefined ? settings.config.permissions : readPermissions(flags.permissions);
   if (flags.id !== undefined) checkRunId(flags.id);
-  const values = Object.fromEntries<Json>([...given.texts, ...given.values]);
+  const inherited = Object.entries(flags.inherited?.values ?? {}).filter(([name]) => !given.texts.has(name));
+  const valuesGiven = new Map([...inherited, ...given.values]);
+  const values = Object.fromEntries<Json>([...given.texts, ...valuesGiven]);
   const { reference, language = null, adapter = null } = flags;
   const compiled = compileWorkflow(
     { project, config: settings.config, adapters, reference, language, adapter },
@@ -85,8 +96,15 @@ export async function prepareRun(
   const program = await placed({ ...compiled.program, attachments }, project.cwd, flags);
   const id = flags.id ?? randomId();
   const at = Date.now();
-  const { fileVariables } = compiled;
-  const variables = resolveVariables(given, program, { id, at, cwd: project.cwd, fileVariables });
+  const fromRun = new Set(inherited.map(([name]) => name));
+  const fileVariables = compiled.fileVariables.filter((name) => !fromRun.has(name) || given.values.has(name));
+  const withDefaults = new Map([...sameDefaults(program, flags.inherited, given), ...valuesGiven]);
+  const { variables, files } = resolveVariables({ texts: given.texts, values: withDefaults }, program, {
+    id,
+    at,
+    cwd: project.cwd,
+    fileVariables,
+  });
   const request: RunRequest = {
     id,
     mark: randomLetters(8),
@@ -98,11 +116,24 @@ export async function prepareRun(
     ...(permissions === null ? {} : { permissions }),
     folder: join(project.runs, id),
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
+    given: { reference, variables: Object.keys(values), files, allowance: flags.allowance },
   };
   return { diagnostics, ready: { program, request, at } };
 }
 
-function readPermissions(text: string): Permissions {
+function* sameDefaults(
+  { blocks, entry }: Program,
+  inherited: InheritedVariables | undefined,
+  { texts }: GivenVariables,
+): Generator<[string, Json]> {
+  for (const { name, fallback } of blocks[entry]?.parameters ?? []) {
+    const old = own(inherited?.defaults ?? {}, name);
+    if (old !== undefined && !texts.has(name) && JSON.stringify(old.fallback) === JSON.stringify(fallback))
+      yield [name, old.value];
+  }
+}
+
+export function readPermissions(text: string): Permissions {
   const level = PERMISSIONS.find((word) => word === text);
   if (level !== undefined) return level;
   throw new UsageError(`--permissions cannot be ${JSON.stringify(text)}`, `choose one of ${PERMISSIONS.join(', ')}`);
@@ -183,14 +214,19 @@ function readGiven(flags: Pick<RunFlags, 'var' | 'varJson'>): GivenVariables {
 }
 
 /** Only the variables that the flags name, parsed as their declared types. */
-export function givenVariables(flags: Pick<RunFlags, 'var' | 'varJson'>, program: Program): JsonMap {
+export function givenVariables(
+  flags: Pick<RunFlags, 'var' | 'varJson'>,
+  program: Program,
+  place: Pick<RunToBe, 'cwd' | 'fileVariables'>,
+): ResolvedVariables {
   const given = readGiven(flags);
-  const resolved = resolveVariables(given, program, { id: '', at: 0, cwd: '', fileVariables: [] });
   const names = new Set([...given.texts.keys(), ...given.values.keys()]);
-  return Object.fromEntries(Object.entries(resolved).filter(([name]) => names.has(name)));
+  const fileVariables = place.fileVariables.filter((name) => names.has(name));
+  const { variables, files } = resolveVariables(given, program, { id: '', at: 0, cwd: place.cwd, fileVariables });
+  return { variables: Object.fromEntries(Object.entries(variables).filter(([name]) => names.has(name))), files };
 }
 
-function readMeta(flags: RunFlags): Readonly<Record<string, string>> {
+export function readMeta(flags: Pick<RunFlags, 'meta'>): Readonly<Record<string, string>> {
   const problems: string[] = [];
   const meta = Object.fromEntries(pairsOf('--meta', flags.meta, problems));
   refuse(problems, 'write --meta NAME=VALUE');
@@ -214,8 +250,14 @@ export interface RunToBe {
   readonly fileVariables: readonly string[];
 }
 
+export interface ResolvedVariables {
+  readonly variables: JsonMap;
+  /** Paths of the files that were read, by variable. Absolute. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
 /** The variables of the run, parsed as their declared types, with defaults. */
-export function resolveVariables({ texts, values }: GivenVariables, program: Program, run: RunToBe): JsonMap {
+export function resolveVariables({ texts, values }: GivenVariables, program: Program, run: RunToBe): ResolvedVariables {
   const parameters = program.blocks[program.entry]?.parameters ?? [];
   const typeOf = (name: string): ValueType => parameters.find((one) => one.name === name)?.type ?? 'any';
   const problems: string[] = [];
@@ -239,11 +281,14 @@ export function resolveVariables({ texts, values }: GivenVariables, program: Pro
     else problems.push(`the default of ${name}: ${value.error}`);
   }
   refuse(problems, `${program.source.name} declares its variables and their types`);
+  const files: Record<string, string> = {};
   for (const name of run.fileVariables) {
     const path = resolved.get(name);
-    if (typeof path === 'string') resolved.set(name, readText(resolve(run.cwd, path), path));
+    if (typeof path !== 'string') continue;
+    files[name] = resolve(run.cwd, path);
+    resolved.set(name, readText(files[name], path));
   }
-  return Object.fromEntries(resolved);
+  return { variables: Object.fromEntries(resolved), files };
 }
 
 function lookupIn(resolved: ReadonlyMap<string, Json>, { id, at }: RunToBe): Lookup {

@@ -182,7 +182,7 @@ function requestOf(program: Program, fileVariables: readonly string[], test: Wor
     entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : [])),
   );
   const values = new Map<string, Json>(entries.filter(([, value]) => typeof value !== 'string'));
-  const variables = resolveVariables({ texts, values }, program, { id: RUN_ID, at: test.now, cwd, fileVariables });
+  const { variables } = resolveVariables({ texts, values }, program, { id: RUN_ID, at: test.now, cwd, fileVariables });
   const { budgetUsd, budgetTokens, transitionsMax, agentsMax } = test.flags;
   return {
     id: RUN_ID,

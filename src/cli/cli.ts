@@ -53,8 +53,19 @@ function namesOf(program: Command): readonly string[] {
 }
 
 function completed(command: Command): CompletedCommand {
-  const flags = command.options.flatMap(({ long, short }) => [long, short].filter((flag) => typeof flag === 'string'));
-  return { name: command.name(), description: command.description(), flags: [...flags, '--help'] };
+  const { registeredArguments: taken } = command;
+  const flags = command.options.flatMap(({ long, short, hidden, description, required }) => {
+    const names = [long, short].filter((flag) => typeof flag === 'string');
+    return hidden ? [] : [{ names, description, needsValue: required }];
+  });
+  return {
+    name: command.name(),
+    aliases: command.aliases(),
+    description: command.description(),
+    arguments: taken.length,
+    repeats: taken.at(-1)?.variadic === true,
+    flags: [...flags, { names: ['--help', '-h'], description: 'show this help', needsValue: false }],
+  };
 }
 
 /** A hint, if an argument that looks like a flag is the id of a run. */
@@ -133,7 +144,10 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--id <id>', 'id of the new run (default: wf- and eight random characters)')
-    .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source');
+    .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source')
+    .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
+    .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--dry-run', 'print what would be kept and what would run, and why; start nothing');
   const forks = async () => {
     const { fork: start } = await import('./commands/run.ts');
     return (id: string, options: Parameters<typeof start>[1]) => start(id, options);

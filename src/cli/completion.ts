@@ -1,121 +1,215 @@
-// Scripts that complete the command line in a shell. They contain the commands and flags, and find run ids, steps, agents and
-// workflows in the files of the project, so that completing starts no program of ours.
+// Scripts that complete the command line in a shell. They contain the commands and flags, and find runs, steps, gates, agents and
+// workflows in the files of the project, so that completing starts no program of ours. The part that finds candidates is the same
+// for all shells, lib/completion/candidates.sh; this file makes the functions that it needs from the commands.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { schemaNames } from '../app/schemas.ts';
+import { packageFolder } from '../app/sources.ts';
+import { present } from '../base/errors.ts';
+import { own } from '../base/json.ts';
 
 export interface CompletedCommand {
   readonly name: string;
+  readonly aliases: readonly string[];
   readonly description: string;
-  readonly flags: readonly string[];
+  /** Number of its arguments. */
+  readonly arguments: number;
+  /** The last argument may be repeated. */
+  readonly repeats: boolean;
+  readonly flags: readonly CompletedFlag[];
+}
+
+interface CompletedFlag {
+  /** `--follow`, and `-f` if it has a short form. */
+  readonly names: readonly string[];
+  readonly description: string;
+  readonly needsValue: boolean;
+}
+
+/** Names that meow knows. */
+export interface CompletedNames {
+  readonly statuses: readonly string[];
+  readonly adapters: readonly string[];
+  readonly templates: readonly string[];
 }
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-export function completionScript(shell: Shell, commands: readonly CompletedCommand[]): string {
+export function completionScript(shell: Shell, commands: readonly CompletedCommand[], names: CompletedNames): string {
+  const candidates = `${readScript('candidates.sh')}\n${tables(commands, names)}`;
+  const script = readScript(`meow.${shell}`);
   switch (shell) {
     case 'bash':
-      return bashScript(commands);
+      return `${candidates}\n${script}`;
     case 'zsh':
-      return `#compdef meow\nautoload -U +X bashcompinit && bashcompinit\n${bashScript(commands)}`;
-    case 'fish':
-      return fishScript(commands);
+      return `#compdef meow\n${candidates}\n${script}`;
+    case 'fish': {
+      const text = `${candidates}\n_meow_candidates "$@"\n`.replaceAll(/['\\]/g, String.raw`\$&`);
+      return `set -g __meow_candidates '${text}'\n${script}`;
+    }
   }
 }
 
-/** Commands whose first argument is a run. */
-const OF_RUNS = /^(?:resume|fork|stop|status|show|trace|logs|why|approve|reject|answer|attach|diff|gc)$/;
-/** Commands whose second argument is a step, or an agent. */
-const OF_STEPS = /^(?:show|logs|why)$/;
-const OF_AGENTS = /^(?:attach)$/;
+function readScript(name: string): string {
+  return readFileSync(join(packageFolder(), 'lib/completion', name), 'utf8');
+}
 
-/** Functions that list what the project has, in POSIX shell. The state file of a run names its steps and agents. */
-const LISTS = String.raw`
-_meow_folder() {
-  _meow_at=$PWD
-  while [ "$_meow_at" != / ] && [ ! -d "$_meow_at/.meow" ]; do _meow_at=$(dirname "$_meow_at"); done
-  printf '%s\n' "$_meow_at/.meow"
-}
-_meow_runs() {
-  for _meow_file in "$(_meow_folder)"/workflows/*/journal.jsonl; do
-    [ -e "$_meow_file" ] && basename "$(dirname "$_meow_file")"
-  done
-}
-_meow_section() {
-  sed -n "/^$2:/,/^[a-z]/s/^  \([^ ].*\):\$/\1/p" "$(_meow_folder)/workflows/$1.yaml" 2>/dev/null | tr -d '"'
-}
-_meow_templates() {
-  for _meow_file in "$(_meow_folder)"/templates/*.toml; do
-    [ -e "$_meow_file" ] && basename "$_meow_file" | sed 's/\.meow\.toml$//; s/\.toml$//'
-  done
-}
-`.trim();
+/** What an argument or the value of a flag is. `words`: fixed ones. */
+type Kind =
+  | 'run'
+  | 'step'
+  | 'agent'
+  | 'gate'
+  | 'workflow'
+  /** A workflow or a run. */
+  | 'graph'
+  | 'files'
+  | 'command'
+  | 'adapter'
+  | 'text'
+  | { readonly words: readonly string[] };
 
-function bashScript(commands: readonly CompletedCommand[]): string {
-  const schemas = schemaNames().map(({ name }) => name);
-  const names = commands.map(({ name }) => name);
-  const flags = commands.map(({ name, flags: own }) => `    ${name}) printf '%s\\n' ${own.join(' ')} ;;`);
-  const listed = (pattern: RegExp): string => names.filter((name) => pattern.test(name)).join('|');
-  return `${LISTS}
+function wordsOf(...words: readonly string[]): Kind {
+  return { words };
+}
+
+const STEP_STATUSES = wordsOf('pending', 'running', 'completing', 'done', 'failed', 'skipped');
+
+/** Arguments of every command. */
+const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
+  run: ['workflow'],
+  resume: ['run'],
+  fork: ['run'],
+  stop: ['run'],
+  status: ['run'],
+  list: [],
+  show: ['run', 'step'],
+  trace: ['run'],
+  agents: [],
+  attach: ['run', 'agent'],
+  logs: ['run', 'step'],
+  why: ['run', 'step'],
+  diff: ['run', 'run'],
+  init: [],
+  validate: ['workflow'],
+  schema: [{ words: schemaNames().map(({ name }) => name) }],
+  graph: ['graph'],
+  test: ['files'],
+  plan: ['workflow'],
+  prove: ['workflow'],
+  adapter: [wordsOf('install', 'list', 'show', 'remove'), 'adapter'],
+  lsp: [],
+  completion: [{ words: SHELLS }],
+  doctor: [],
+  gc: ['run'],
+  gates: [],
+  approve: ['run', 'gate'],
+  reject: ['run', 'gate'],
+  answer: ['run', 'gate', 'text'],
+  done: [],
+  prime: [],
+  'session-id': [],
+  event: ['text'],
+  'await-event': ['text'],
+  'step-status': ['text'],
+  'await-approval': ['text'],
+  mcp: [],
+  help: ['command'],
+  version: [],
+};
+
+/** Values of flags, also of one command alone: `fork --from`. Those of other flags are not completed. */
+function valueKinds({ statuses, templates }: CompletedNames): Readonly<Record<string, Kind>> {
+  return {
+    '--run': 'run',
+    '--since': 'run',
+    'run --resume': 'run',
+    'fork --from': 'step',
+    'test --from': 'run',
+    '--source': 'workflow',
+    '--adapter': 'adapter',
+    '--permissions': wordsOf('ask', 'edits', 'all'),
+    '--language': wordsOf('meow', 'raymond', 'conductor'),
+    '--status': { words: statuses },
+    'graph --format': wordsOf('text', 'mermaid', 'dot', 'svg', 'json'),
+    'prime --format': wordsOf('prompt', 'json', 'hook'),
+    '--is': STEP_STATUSES,
+    '--is-not': STEP_STATUSES,
+    '--template': { words: templates },
+    'graph --coverage': 'files',
+    '--junit': 'files',
+    '-o': 'files',
+  };
+}
+
+function tables(commands: readonly CompletedCommand[], names: CompletedNames): string {
+  const values = valueKinds(names);
+  const named = commands.flatMap((command) => [command.name, ...command.aliases].map((name) => ({ ...command, name })));
+  const flags = commands.map((command) => {
+    const lines = command.flags.flatMap(({ names: all, description }) => all.map((name) => line(name, description)));
+    return `    ${patternOf(command)}) printf '%s\\n' ${lines.join(' ')} ;;`;
+  });
+  const valued = commands.flatMap((command) =>
+    command.flags
+      .filter(({ needsValue }) => needsValue)
+      .map(({ names: all }) => {
+        const kinds = all.flatMap((name) => own(values, `${command.name} ${name}`) ?? own(values, name) ?? []);
+        const patterns = [command.name, ...command.aliases].flatMap((name) => all.map((flag) => `${name}:${flag}`));
+        return `    ${patterns.join('|')}) _meow_kind=${kindText(kinds[0] ?? 'text')} ;;`;
+      }),
+  );
+  const placed = commands.flatMap((command) => {
+    const kinds = present(own<readonly Kind[]>(ARGUMENTS, command.name), `completion of ${command.name}`);
+    return kinds.slice(0, command.arguments).map((kind, index) => {
+      const place = command.repeats && index === kinds.length - 1 ? '*' : String(index + 1);
+      const patterns = [command.name, ...command.aliases].map((name) => `${name}:${place}`);
+      return `    ${patterns.join('|')}) _meow_kind=${kindText(kind)} ;;`;
+    });
+  });
+  return `_meow_commands() {
+  printf '%s\\n' ${named.map(({ name, description }) => line(name, description)).join(' ')}
+}
 _meow_flags() {
   case $1 in
 ${flags.join('\n')}
   esac
 }
-_meow() {
-  local word=\${COMP_WORDS[COMP_CWORD]} command=\${COMP_WORDS[1]} run=\${COMP_WORDS[2]} found=
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    found="${names.join(' ')}"
-  elif [[ $word == -* ]]; then
-    found=$(_meow_flags "$command")
-  elif [ "$COMP_CWORD" -eq 2 ]; then
-    case $command in
-      ${listed(OF_RUNS)}) found=$(_meow_runs) ;;
-      run|validate|graph|prove) found=$(_meow_templates) ;;
-      help) found="${names.join(' ')}" ;;
-      completion) found="${SHELLS.join(' ')}" ;;
-      schema) found="${schemas.join(' ')}" ;;
-    esac
-  elif [ "$COMP_CWORD" -eq 3 ]; then
-    case $command in
-      ${listed(OF_STEPS)}) found=$(_meow_section "$run" steps) ;;
-      ${listed(OF_AGENTS)}) found=$(_meow_section "$run" agents) ;;
-      diff) found=$(_meow_runs) ;;
-    esac
-  fi
-  local IFS=$'\\n'
-  COMPREPLY=($(compgen -W "$(printf '%s\\n' $(IFS=$' \\n'; printf '%s\\n' $found))" -- "$word"))
+# The kind of the value of a flag: COMMAND FLAG. Fails if the flag has no value.
+_meow_value() {
+  _meow_kind=
+  case $1:$2 in
+${valued.join('\n')}
+    *) return 1 ;;
+  esac
 }
-complete -o default -F _meow meow
+# The kind of an argument: COMMAND NUMBER.
+_meow_argument() {
+  _meow_kind=text
+  case $1:$2 in
+${placed.join('\n')}
+  esac
+}
+_meow_built_in() {
+  printf '%s\\n' ${names.adapters.join(' ')}
+}
 `;
 }
 
-function fishScript(commands: readonly CompletedCommand[]): string {
-  const schemas = schemaNames().map(({ name }) => name);
-  const names = commands.map(({ name }) => name).join(' ');
-  const lines = commands.flatMap(({ name, description, flags }) => [
-    `complete -c meow -n "not __fish_seen_subcommand_from ${names}" -f -a ${name} -d ${quoted(description)}`,
-    ...flags
-      .filter((flag) => flag.startsWith('--'))
-      .map((flag) => `complete -c meow -n "__fish_seen_subcommand_from ${name}" -l ${flag.slice(2)}`),
-  ]);
-  const ofRuns = commands.map(({ name }) => name).filter((name) => OF_RUNS.test(name));
-  return `function __meow_runs
-  set -l at $PWD
-  while test $at != / -a ! -d $at/.meow
-    set at (dirname $at)
-  end
-  for file in $at/.meow/workflows/*/journal.jsonl
-    basename (dirname $file)
-  end
-end
-${lines.join('\n')}
-complete -c meow -n "__fish_seen_subcommand_from ${ofRuns.join(' ')}" -f -a "(__meow_runs)"
-complete -c meow -n "__fish_seen_subcommand_from completion" -f -a "${SHELLS.join(' ')}"
-complete -c meow -n "__fish_seen_subcommand_from schema" -f -a "${schemas.join(' ')}"
-`;
+function patternOf({ name, aliases }: CompletedCommand): string {
+  return [name, ...aliases].join('|');
+}
+
+function line(value: string, description: string): string {
+  return quoted(`${value}\t${description}`);
+}
+
+function kindText(kind: Kind): string {
+  return typeof kind === 'string' ? kind : quoted(`words ${kind.words.join(' ')}`);
 }
 
 function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`\'`)}'`;
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

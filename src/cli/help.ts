@@ -280,7 +280,8 @@ Examples:
 `,
   init: `
 Writes .meow/config.toml and the chosen example as .meow/templates/NAME.meow.toml, with comments. Every
-example runs without an account: its agents are simulated. Existing files are not changed.
+example runs without an account: its agents are simulated. Writes the schemas for editors to
+.meow/schemas/. Other existing files are not changed.
 
 Examples:
   meow init && meow run hello
@@ -357,7 +358,8 @@ Examples:
 Exit code: 0 success, 1 the adapter is invalid, 2 wrong usage.
 `,
   completion: `
-The script knows commands, flags, runs, steps, agents and templates of the project. It starts no program.
+The script knows commands and flags, and runs, steps, open gates, agents and workflows of the project. It
+starts no program of meow.
 
 Examples:
   meow completion bash > ~/.local/share/bash-completion/completions/meow

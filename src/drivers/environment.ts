@@ -15,7 +15,7 @@ import { resolve } from 'node:path';
 import { err, ok, type Result } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
 import type { RunFiles } from '../engine/ports.ts';
-import type { Effect } from '../ir/effect.ts';
+import { type Effect, environmentName } from '../ir/effect.ts';
 import type { Permissions } from '../ir/adapter.ts';
 import { plainText } from '../ir/text.ts';
 import { ABSENT, isErrno, REFUSED } from '../sys/errors.ts';
@@ -136,7 +136,7 @@ function variablesFor(variables: Readonly<Record<string, Json>>): Record<string,
     const bytes = Buffer.byteLength(text) + name.length;
     if (bytes > VALUE_BYTES_MAX || total + bytes > VALUES_BYTES_MAX || text.includes('\0')) continue;
     total += bytes;
-    chosen[`MEOW_VAR_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`] = text;
+    chosen[environmentName(name)] = text;
   }
   return chosen;
 }

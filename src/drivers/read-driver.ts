@@ -15,22 +15,25 @@ import { PendingEffects } from './pending-effect.ts';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 
-export function readDriver({ files, cwd }: Pick<DriverContext, 'files' | 'cwd'>): Driver {
+type ReadPlaces = Pick<DriverContext, 'files' | 'cwd'>;
+
+export function readDriver(places: ReadPlaces): Driver {
   const pending = new PendingEffects();
   const ask = ({ id, spec }: Effect, answer: Answer): void => {
     assert(spec.kind === 'read', `nothing to read: ${id} is a ${spec.kind}`);
     pending.ask(id, answer, async ({ isStopped, stopped }) =>
-      isStopped ? STOPPED : Promise.race([read(spec), stopped.then(() => STOPPED)]),
+      isStopped ? STOPPED : Promise.race([readItems(spec, places), stopped.then(() => STOPPED)]),
     );
   };
-  const read = async (spec: ReadSpec<FilledText>): Promise<Outcome> => {
-    const path = resolveText(spec.path, files);
-    if (!path.ok) return failed('invalid-items', path.error);
-    const whole = spec.from === 'cwd' ? resolve(cwd, path.value) : join(files.localPath(''), path.value);
-    const items = await readList(whole);
-    return items.ok ? success({ items: items.value }) : failed('invalid-items', items.error);
-  };
   return { start: ask, find: ask, stop: (effectId, how) => pending.get(effectId)?.stop(how) };
+}
+
+export async function readItems(spec: ReadSpec<FilledText>, { files, cwd }: ReadPlaces): Promise<Outcome> {
+  const path = resolveText(spec.path, files);
+  if (!path.ok) return failed('invalid-items', path.error);
+  const whole = spec.from === 'cwd' ? resolve(cwd, path.value) : join(files.localPath(''), path.value);
+  const items = await readList(whole);
+  return items.ok ? success({ items: items.value }) : failed('invalid-items', items.error);
 }
 
 const STOPPED = failed('stopped', 'the file was not read any more');

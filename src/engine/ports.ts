@@ -55,8 +55,11 @@ export type Drivers = Readonly<Partial<Record<DriverKind, () => Driver>>>;
 
 /** Stores runs: a Program, a journal with at most one writer, and files. Throws a UsageError for what the operator can fix. */
 export interface Store {
-  /** Creates the run and locks it for writing. Leaves nothing behind if it fails. */
-  create(runId: string, program: Program): Promise<Journal>;
+  /**
+   * Creates the run and locks it for writing. Leaves nothing behind if it fails. `fill` writes the files that the run
+   * begins with; nobody else sees the run before they are there.
+   */
+  create(runId: string, program: Program, fill?: (files: RunFiles) => Promise<void>): Promise<Journal>;
   /** Locks an existing run for writing. Refuses a run that another engine holds, and one whose records are damaged. */
   open(runId: string): Promise<Journal>;
   /** Reads without locking. Never returns a record that is only partly written. */

@@ -39,6 +39,11 @@ export interface CommandSpec<T> {
   readonly inherit?: readonly string[];
 }
 
+/** The environment variable in which a command finds a variable of its step, or an output of a step that it needs. */
+export function environmentName(variable: string): string {
+  return `MEOW_VAR_${variable.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+}
+
 /** A script with the usual defaults. */
 export function commandSpec<T>(script: T, cwd: T | null, more: Partial<CommandSpec<T>> = {}): CommandSpec<T> {
   const defaults = { env: {}, captures: [], verdict: 'success', errors: [], steering: null } as const;

@@ -224,6 +224,18 @@ export interface RunRequest {
   /** What agents may do without asking. Absent if nobody chose. */
   readonly permissions?: Permissions;
   readonly allowance: Allowance;
+  /** What the command line said, for forks with another workflow; absent in runs of earlier versions. */
+  readonly given?: GivenFlags;
+}
+
+export interface GivenFlags {
+  /** The workflow, as named in the folder of the run. */
+  readonly reference: string;
+  /** Names of variables. */
+  readonly variables: readonly string[];
+  /** Paths of the files whose texts are the values of variables, by name, also those of defaults. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly allowance: Partial<Allowance>;
 }
 
 /** Limits that pause a run when they are reached; a resume may raise them. Null is unlimited. */

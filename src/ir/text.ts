@@ -112,6 +112,19 @@ export function referencesIn(text: Text): readonly Reference[] {
   return typeof text === 'string' ? [] : text.parts.filter((part) => typeof part !== 'string');
 }
 
+export function referencesInValue(template: ValueTemplate): readonly Reference[] {
+  switch (template.kind) {
+    case 'literal':
+      return [];
+    case 'text':
+      return referencesIn(template.text);
+    case 'list':
+      return template.items.flatMap(referencesInValue);
+    case 'map':
+      return Object.values(template.entries).flatMap(referencesInValue);
+  }
+}
+
 function wholeReference(text: Text): Reference | null {
   if (typeof text === 'string' || text.parts.length !== 1) return null;
   const [only] = text.parts;

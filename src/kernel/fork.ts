@@ -13,6 +13,8 @@ export interface Fork {
   /** Steps that must run again, with everything that depends on them. */
   readonly discarded: readonly string[];
   readonly results: Readonly<Record<string, KeptResult>>;
+  /** Absolute paths of scripts that have changed since the old run began; absent: none. */
+  readonly scripts?: readonly string[];
   /** Where the worktree begins, of a run on a repository: see drivers/conductor/workspace.ts. */
   readonly worktree?: JsonMap;
   /** The status of steps without a result. */

@@ -3,22 +3,25 @@
 //
 //   keep/1  A key is everything that a step asks for, with all values filled in. Comments, order, timeouts, retries and
 //           the handling of errors are not part of it. Neither are values that differ in every run, such as its id.
+//           A variable that a script reads from its environment is part of it if the script names it.
 //   keep/2  A step depends on its needs, on those of the steps around it, on the visit before it in its lane, and on the
-//           round before it in its loop.
+//           round before it in its loop. What gives a foreach its items counts by the items: an iteration is kept
+//           although the list is made again.
 //   keep/3  A failed step is never kept, and nothing that recovers one. A visit that failed and was routed to another is
 //           kept with its outcome, if a later visit of its lane is done.
 //   keep/4  A step that a block performs is kept as a whole, or not at all.
 
 import { isJsonMap, type Json, type JsonMap, own } from '../base/json.ts';
-import { success, type Success } from '../ir/effect.ts';
-import { type Block, type Program, type Step, targetsOfAct } from '../ir/program.ts';
-import { writtenText } from '../ir/text.ts';
+import { type EffectSpec, environmentName, success, type Success } from '../ir/effect.ts';
+import { type Act, type Block, type Program, type Step, targetsOfAct } from '../ir/program.ts';
+import { type FilledText, referencesInValue, writtenText } from '../ir/text.ts';
 import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
 import { apply } from './apply.ts';
 import { type IdTree, matches } from './collections.ts';
 import type { JournalRecord, PreparedStep } from './decision.ts';
 import type { AgentInfo, Fork, KeptResult } from './fork.ts';
 import { prepareStep } from './prepare-step.ts';
+import { variablesFor } from './scope.ts';
 import { type FrameState, initialState, isFinished, type RunState, stepOf, type StepState } from './state.ts';
 
 /** Why a fork keeps a step, or runs it. */
@@ -30,6 +33,8 @@ export type Judgement = Readonly<
   /** It depends on a step that runs. */
   | { kind: 'depends'; on: string }
   | { kind: 'changed'; old: JsonMap; now: JsonMap }
+  /** The script that it executes from this path has changed. */
+  | { kind: 'changed-script'; path: string }
   /** It leads to a block that the workflow no longer has. */
   | { kind: 'leads-nowhere'; block: string }
   /** It belongs to a recovery, or to a step that runs as a whole. */
@@ -52,7 +57,9 @@ export function judgeStep(state: RunState, step: StepState): Judgement | null {
   if (result === undefined) return { kind: 'unfinished', status: own(fork.unfinished, step.id) ?? null };
   const now = keyOf(state, step);
   if (now !== null && !isSame(result.key, now)) return { kind: 'changed', old: result.key, now };
-  const rerun = rerunDependency(state, step);
+  const script = changedScript(fork, now);
+  if (script !== null) return { kind: 'changed-script', path: script };
+  const rerun = rerunDependency(state, step, step.definition.needs);
   if (rerun !== null) return { kind: 'depends', on: rerun.id };
   const missing = (result.follows ?? []).flatMap(blocksOf).find((block) => !Object.hasOwn(state.program.blocks, block));
   return missing === undefined || result.grown.length > 0
@@ -75,25 +82,42 @@ function ownerOf(state: RunState, { frame }: StepState): StepState | undefined {
   return state.steps.get(frame.owner ?? '');
 }
 
-/** A step that this one depends on and that was not kept; null if all were (keep/2). */
-function rerunDependency(state: RunState, step: StepState): StepState | null {
-  const { frame } = step;
-  const ran = [...neededSteps(step), ...(frame.after?.steps ?? []), ...roundBefore(state, frame)].find(
+/** Such a command ends with the path of the script, in quotes. */
+function changedScript({ scripts = [] }: Fork, key: JsonMap | null): string | null {
+  const effect = key?.['effect'];
+  const command = isJsonMap(effect) ? effect['script'] : null;
+  if (typeof command !== 'string') return null;
+  return scripts.find((path) => command.endsWith(` '${path.replaceAll("'", String.raw`'\''`)}'`)) ?? null;
+}
+
+/** A step that this one, with these needs, depends on and that was not kept; null if all were (keep/2). */
+function rerunDependency(state: RunState, { frame }: StepState, needs: readonly string[]): StepState | null {
+  const needed = needs.flatMap((need) => stepsAt(frame.node, need.split('.')));
+  const ran = [...needed, ...(frame.after?.steps ?? []), ...roundBefore(state, frame)].find(
     ({ keptFrom }) => keptFrom === null,
   );
   if (ran !== undefined) return ran;
-  const owner = ownerOf(state, step);
-  return owner === undefined ? null : rerunDependency(state, owner);
+  const owner = frame.owner === null ? undefined : state.steps.get(frame.owner);
+  return owner === undefined ? null : rerunDependency(state, owner, needsOfParts(owner.definition));
+}
+
+/** The needs of what is below a step. */
+function needsOfParts({ act, needs }: Step): readonly string[] {
+  const sources = itemSources(act);
+  return needs.filter((need) => !sources.has(need));
+}
+
+/** The steps whose outputs are the items of a foreach. */
+function itemSources(act: Act): ReadonlySet<string> {
+  if (act.kind !== 'each' || act.items.kind === 'file') return new Set();
+  const paths = referencesInValue(act.items.value).map(({ path }) => path);
+  return new Set(paths.map((path) => path.slice(0, path.indexOf('outputs', 1)).join('.')));
 }
 
 function roundBefore(state: RunState, frame: FrameState): readonly StepState[] {
   if (frame.owner === null || frame.round === undefined) return [];
   const { children } = stepOf(state, frame.owner);
   return children[children.indexOf(frame) - 1]?.steps ?? [];
-}
-
-function neededSteps({ definition, frame }: StepState): readonly StepState[] {
-  return definition.needs.flatMap((need) => stepsAt(frame.node, need.split('.')));
 }
 
 function stepsAt(node: IdTree<StepState>, [first, ...rest]: readonly string[]): readonly StepState[] {
@@ -112,13 +136,23 @@ function keyOf(state: RunState, step: StepState): JsonMap | null {
   // Values that differ in every run are the same in every key.
   const neutral = request === null ? request : { ...request, id: '{{workflow_id}}', folder: '{{run_folder}}' };
   const prepared = prepareStep({ state: { ...state, request: neutral }, at: 0 }, step);
-  return prepared.ok ? keyFrom(program, step.definition, prepared.value) : null;
+  if (!prepared.ok) return null;
+  const key = keyFrom(program, step.definition, prepared.value);
+  const { effect } = prepared.value;
+  const variables = effect?.kind === 'command' ? namedVariables(effect.script, variablesFor(state, step)) : {};
+  return Object.keys(variables).length === 0 ? key : { ...key, variables };
+}
+
+/** Those that a script reads from its environment. */
+function namedVariables(script: FilledText, variables: JsonMap): JsonMap {
+  const text = typeof script === 'string' ? script : script.filter((piece) => typeof piece === 'string').join('');
+  const names = new Set(text.match(/MEOW_VAR_[A-Z0-9_]+/g));
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => names.has(environmentName(name))));
 }
 
 function keyFrom(program: Program, definition: Step, { effect, agent, items }: PreparedStep): JsonMap {
   const { act } = definition;
   const needs = definition.needs.toSorted();
-  const asked = (value: unknown): Json => withoutTimes(JSON.parse(JSON.stringify(value)) as Json);
   switch (act.kind) {
     case 'pass':
       return { needs, act: 'pass' };
@@ -126,14 +160,19 @@ function keyFrom(program: Program, definition: Step, { effect, agent, items }: P
       const steering =
         effect !== null && 'steering' in effect ? own(program.steerings, effect.steering ?? '') : undefined;
       const { machine: _, ...policy } = steering ?? { machine: '' };
-      return { needs, agent, effect: asked(effect), ...(steering === undefined ? {} : { policy: asked(policy) }) };
+      return {
+        needs,
+        agent,
+        effect: effectKey(effect),
+        ...(steering === undefined ? {} : { policy: withoutTimes(asJson(policy)) }),
+      };
     }
     case 'each':
-      return { needs, each: asked(items ?? effect), key: act.key === null ? null : writtenText(act.key) };
+      return { needs, each: asJson(items ?? effect), key: act.key === null ? null : writtenText(act.key) };
     case 'loop':
-      return { needs, loop: act.check.kind === 'output' ? asked(act.check) : act.check.when };
+      return { needs, loop: act.check.kind === 'output' ? asJson(act.check) : act.check.when };
     case 'block':
-      return { needs, block: asked(blocksBelow(program, blocksOfTarget(act.target))) };
+      return { needs, block: withoutTimes(asJson(blocksBelow(program, blocksOfTarget(act.target)))) };
   }
 }
 
@@ -145,6 +184,17 @@ function blocksBelow(program: Program, names: readonly string[]): readonly Block
     const inner = block.steps.flatMap(({ act }) => targetsOfAct(act)).flatMap(blocksOfTarget);
     return [block, ...blocksBelow(program, inner)];
   });
+}
+
+/** Values of the author's own may have the names of times, so only its own times are left out. */
+function effectKey(effect: EffectSpec<FilledText> | null): Json {
+  if (effect?.kind === 'git' || effect?.kind === 'inspect') return withoutTimes(asJson(effect));
+  const { idleMs: _, graceMs: __, ...rest } = { idleMs: null, graceMs: null, ...effect };
+  return asJson(rest);
+}
+
+function asJson(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
 }
 
 const TIMES: ReadonlySet<string> = new Set(['timeout', 'timeoutMs', 'idleMs', 'graceMs', 'retry', 'onError']);
@@ -176,6 +226,8 @@ export function forkOf(
   const state = initialState(program);
   const keys = new Map<string, JsonMap>();
   const outcomes = new Map<string, Success>();
+  /** Of steps that have expanded. That of a failure is not in its outcome. */
+  const routes = new Map<string, string | null>();
   for (const { input, decisions, at } of records) {
     if (input.kind === 'effect-finished' && input.outcome.kind === 'success') {
       const step = state.inFlight.get(input.effect);
@@ -186,7 +238,9 @@ export function forkOf(
         const key = keyOf(state, stepOf(state, decision.step));
         if (key !== null) keys.set(decision.step, key);
         outcomes.delete(decision.step);
+        routes.delete(decision.step);
       }
+      if (decision.kind === 'step-answered') routes.set(decision.step, decision.route);
       apply(state, decision, at);
     }
   }
@@ -195,7 +249,9 @@ export function forkOf(
   const unfinished: [string, string][] = [];
   for (const step of state.steps.values()) {
     const key = keys.get(step.id);
-    const result = key === undefined ? null : resultOf(state, step, key, outcomes.get(step.id), isLeft(step));
+    const outcome = outcomes.get(step.id);
+    const route = routes.get(step.id) ?? outcome?.route ?? null;
+    const result = key === undefined ? null : resultOf(state, step, { key, outcome, route, isLeft: isLeft(step) });
     if (result === null) unfinished.push([step.id, step.status]);
     else results.push([step.id, result]);
   }
@@ -212,13 +268,15 @@ function leftVisits({ steps }: RunState): (step: StepState) => boolean {
   return ({ frame, order }) => order < (lastDone.get(frame.lane) ?? 0);
 }
 
-function resultOf(
-  state: RunState,
-  step: StepState,
-  key: JsonMap,
-  outcome: Success | undefined,
-  isLeft: boolean,
-): KeptResult | null {
+interface Ended {
+  readonly key: JsonMap;
+  readonly outcome: Success | undefined;
+  readonly route: string | null;
+  /** Its lane has gone on to a visit that is done. */
+  readonly isLeft: boolean;
+}
+
+function resultOf(state: RunState, step: StepState, { key, outcome, route, isLeft }: Ended): KeptResult | null {
   const { attempt, outputs, kept, notes, items, frame, status, failure } = step;
   const isRouted = failure !== null && own(step.definition.routes, failure.kind)?.kind === 'goto';
   const isJudged = status === 'failed' && (frame.isInner || (isRouted && isLeft));
@@ -233,7 +291,7 @@ function resultOf(
     attempt,
     outputs,
     kept,
-    route: earlier?.route ?? outcome?.route ?? decided,
+    route: earlier?.route ?? route ?? decided,
     follows: earlier?.follows ?? outcome?.follows ?? null,
     grown: earlier?.grown ?? outcome?.grown ?? [],
     session: earlier?.session ?? outcome?.session ?? null,

@@ -1,7 +1,7 @@
 // JSON Schema (draft 7) of a document, made from its table of keys. It is self-contained, and refuses unknown keys.
 
 import type { Json, JsonMap } from '../base/json.ts';
-import type { Document, Key, Shape, Table } from './keys.ts';
+import { type Choice, type Document, DURATION_SOURCE, type Key, type Shape, type Table } from './keys.ts';
 
 export function schemaOf({ doc, root }: Document): JsonMap {
   const definitions = new Map<Table, JsonMap>();
@@ -56,12 +56,7 @@ function tableSchema(table: Table, define: Define): JsonMap {
 function objectSchema(table: Table, keys: readonly Key[], define: Define): JsonMap {
   const { name, doc, choices = [], together = [], others: rest, least } = table;
   const required = keys.filter((each) => each.required === true).map((each) => each.name);
-  const rules: readonly JsonMap[] = choices.flatMap((choice) => {
-    const each = choice.keys.map((one) => ({ required: [one] }));
-    const pairs = choice.keys.flatMap((one, index) => choice.keys.slice(index + 1).map((other) => [one, other]));
-    const exclusions = choice.overlap === true ? [] : pairs.map((pair) => ({ not: { required: pair } }));
-    return [...(choice.required === true ? [{ anyOf: each }] : []), ...exclusions];
-  });
+  const rules = choices.flatMap((choice) => choiceRules(choice, keys));
   return {
     title: name,
     description: doc,
@@ -80,6 +75,20 @@ function objectSchema(table: Table, keys: readonly Key[], define: Define): JsonM
   };
 }
 
+function choiceRules(choice: Choice, keys: readonly Key[]): readonly JsonMap[] {
+  const present = choice.keys.map((name): JsonMap => {
+    const isOptional = keys.some((each) => each.name === name && acceptsNothing(each.shape));
+    // A key of YAML without a value counts as absent.
+    return { required: [name], ...(isOptional ? { properties: { [name]: { not: { type: 'null' } } } } : {}) };
+  });
+  if (choice.required === true) return [choice.overlap === true ? { anyOf: present } : { oneOf: present }];
+  return present.flatMap((one, index) => present.slice(index + 1).map((other) => ({ not: { allOf: [one, other] } })));
+}
+
+function acceptsNothing(shape: Shape): boolean {
+  return shape.kind === 'nothing' || (shape.kind === 'either' && shape.of.some(acceptsNothing));
+}
+
 function anyOf(keys: readonly string[]): Json {
   return keys.length === 1 ? keys : { anyOf: keys.map((each) => ({ required: [each] })) };
 }
@@ -90,7 +99,7 @@ function otherNames(keys: readonly Key[], names: string, schema: JsonMap): JsonM
   return { [names.replace('^', known === '' ? '^' : `^(?!(?:${known})$)`)]: schema };
 }
 
-const DURATION_PATTERN = String.raw`^\s*(?:\d+(?:\.\d+)?|(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)\s*$`;
+const DURATION_PATTERN = String.raw`^\s*${DURATION_SOURCE}\s*$`;
 
 function shapeSchema(shape: Shape, define: Define): JsonMap {
   switch (shape.kind) {
@@ -136,6 +145,8 @@ function shapeSchema(shape: Shape, define: Define): JsonMap {
       return { allOf: [define(shape.table())] };
     case 'either':
       return { anyOf: shape.of.map((each): Json => shapeSchema(each, define)) };
+    case 'nothing':
+      return { type: 'null' };
     case 'any':
       return {};
   }

@@ -28,15 +28,23 @@ export type Shape =
   /** A function, because tables contain each other. */
   | { readonly kind: 'table'; readonly table: () => Table }
   | { readonly kind: 'either'; readonly of: readonly Shape[] }
+  /** A key of YAML without a value. */
+  | { readonly kind: 'nothing' }
   | { readonly kind: 'any' };
 
-export interface Key {
-  readonly name: string;
+export interface Key<Name extends string = string> {
+  readonly name: Name;
   readonly shape: Shape;
   readonly required?: true;
   /** One sentence of reference. */
   readonly doc: string;
 }
+
+/** Keys of which one must be present. They exclude each other unless `overlap`. */
+export type Choice =
+  | { readonly keys: readonly string[]; readonly required: true; readonly overlap?: true }
+  /** Keys that exclude each other. */
+  | { readonly keys: readonly string[]; readonly required?: never };
 
 export interface Table {
   /** Unique in its document. */
@@ -45,8 +53,7 @@ export interface Table {
   readonly keys: readonly Key[];
   /** Keys that depend on the value of one key, such as `executor`. */
   readonly variants?: { readonly key: string; readonly tables: Readonly<Record<string, Table>> };
-  /** Keys that exclude each other, unless `overlap`; `required`: one of them must be present. */
-  readonly choices?: readonly { readonly keys: readonly string[]; readonly required?: true; readonly overlap?: true }[];
+  readonly choices?: readonly Choice[];
   /** The first key needs one of the others. */
   readonly together?: readonly (readonly [string, ...string[]])[];
   /** Value of every other key; without it, other keys are unknown. `names`: source of a regular expression. */
@@ -54,6 +61,9 @@ export interface Table {
   /** At least this many keys. */
   readonly least?: number;
 }
+
+/** The names of its keys, for readers that the compiler shall check. */
+export type KeyIn<T extends Table> = T['keys'][number]['name'];
 
 export interface Document {
   readonly syntax: 'toml' | 'yaml';
@@ -140,13 +150,27 @@ export const REFERENCE: Shape = { kind: 'reference' };
 export const ANY: Shape = { kind: 'any' };
 export const STRINGS: Shape = listOf(STRING);
 export const TEXTS: Shape = listOf(TEXT);
+/** Values of TOML that are no lists or tables. */
+export const SCALAR: Shape = either(STRING, BOOLEAN, { kind: 'number' }, { kind: 'moment' });
+export const ENVIRONMENT: Shape = mapOf(SCALAR, '^[A-Za-z_][A-Za-z0-9_]*$');
+/** Regular expression of a duration in a text. */
+export const DURATION_SOURCE = String.raw`(?:\d+(?:\.\d+)?|(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)`;
 
 export function integer(least: number, most?: number): Shape {
   return { kind: 'integer', least, ...(most === undefined ? {} : { most }) };
 }
 
+/** At least that much. */
+export function amount(least: number): Shape {
+  return { kind: 'number', least };
+}
+
 export function words(known: readonly string[]): Shape {
   return { kind: 'words', words: known };
+}
+
+export function matching(pattern: string): Shape {
+  return { kind: 'string', pattern };
 }
 
 export function listOf(of: Shape, least?: number): Shape {
@@ -165,10 +189,10 @@ export function tableOf(table: () => Table): Shape {
   return { kind: 'table', table };
 }
 
-export function key(name: string, shape: Shape, doc: string): Key {
+export function key<const Name extends string>(name: Name, shape: Shape, doc: string): Key<Name> {
   return { name, shape, doc };
 }
 
-export function needed(name: string, shape: Shape, doc: string): Key {
+export function needed<const Name extends string>(name: Name, shape: Shape, doc: string): Key<Name> {
   return { name, shape, required: true, doc };
 }

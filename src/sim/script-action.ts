@@ -1,7 +1,9 @@
 // Actions of a simulated agent, one verb for each table. Half of them are misbehaviour.
 
 import type { JsonMap } from '../base/json.ts';
+import { namesOf } from '../languages/keys.ts';
 import { checkKeys, listed, type Report, suggest } from '../languages/report.ts';
+import { COST, CRASH_SIGNALS, keysBeside, type Verb, VERB_NAMES } from '../languages/sim-keys.ts';
 import { duration, stringAt, tableAt } from '../languages/toml-fields.ts';
 import { describeToml, type TomlEntry, type TomlTable, tomlToJson, type TomlValue } from '../languages/toml-tree.ts';
 
@@ -31,7 +33,7 @@ export type Action =
 
 type Reader = (entry: TomlEntry, table: TomlTable, report: Report) => Action | null;
 
-const VERBS: Readonly<Record<string, Reader>> = {
+const READERS: Readonly<Record<Verb, Reader>> = {
   say: text((value) => ({ kind: 'say', text: value })),
   wait: ({ key, value }, _, report) => {
     const ms = duration(report, key, value);
@@ -67,16 +69,15 @@ const VERBS: Readonly<Record<string, Reader>> = {
   },
   crash: ({ key, value }, _, report) => {
     if (value.kind === 'integer' && value.value >= 0 && value.value <= 255) return { kind: 'crash', how: value.value };
-    if (value.kind === 'string' && SIGNALS.has(value.value)) {
-      return { kind: 'crash', how: value.value as NodeJS.Signals };
-    }
-    const hint = `For example { crash = 1 } or { crash = "SIGKILL" }. Signals: ${listed(SIGNALS)}.`;
+    const signal = CRASH_SIGNALS.find((each) => value.kind === 'string' && each === value.value);
+    if (signal !== undefined) return { kind: 'crash', how: signal };
+    const hint = `For example { crash = 1 } or { crash = "SIGKILL" }. Signals: ${listed(CRASH_SIGNALS)}.`;
     return wrong(report, key, value, 'an exit status or a signal', hint);
   },
   cost: ({ key, value }, _, report) => {
     const hint = 'For example { cost = { usd = 0.05, tokens = 1200 } }.';
     if (value.kind !== 'table') return wrong(report, key, value, 'a table', hint);
-    checkKeys(report, value, ['usd', 'tokens'], `the action "${key}"`, 'error');
+    checkKeys(report, value, namesOf(COST.keys), `the action "${key}"`, 'error');
     const amountAt = (name: string): number | null => {
       const amount = value.entries.get(name)?.value;
       if (amount === undefined) return null;
@@ -89,17 +90,6 @@ const VERBS: Readonly<Record<string, Reader>> = {
   limit: text((value) => ({ kind: 'limit', text: value })),
 };
 
-const BESIDE: Readonly<Record<string, readonly string[]>> = {
-  write: ['text'],
-  event: ['data'],
-  ask: ['gate'],
-  done: ['notes'],
-  done_twice: ['notes'],
-};
-
-/** Signals whose default action ends a program. */
-const SIGNALS = new Set(['SIGKILL', 'SIGTERM', 'SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGHUP', 'SIGINT', 'SIGQUIT']);
-
 /** Null after an error was reported. */
 export function readAction(report: Report, value: TomlValue): Action | null {
   if (value.kind !== 'table') {
@@ -107,21 +97,28 @@ export function readAction(report: Report, value: TomlValue): Action | null {
     report.error('wrong-type', value.place, `an action must be a table, got ${describeToml(value)}`, hint);
     return null;
   }
-  const [entry, second] = [...value.entries.values()].filter(({ key }) => Object.hasOwn(VERBS, key));
-  if (entry === undefined) {
-    const known = Object.keys(VERBS);
+  const [verb, second] = [...value.entries.values()].flatMap((entry) => {
+    const name = VERB_NAMES.find((each) => each === entry.key);
+    return name === undefined ? [] : [{ name, entry }];
+  });
+  if (verb === undefined) {
     const [written = ''] = value.entries.keys();
-    const hint = suggest(written, known, `Verbs are ${known.join(', ')}.`);
+    const hint = suggest(written, VERB_NAMES, `Verbs are ${VERB_NAMES.join(', ')}.`);
     report.error('unknown-action', value.place, 'the action has no verb that is known', hint);
     return null;
   }
   if (second !== undefined) {
-    const message = `the action has two verbs, "${entry.key}" and "${second.key}"`;
-    report.error('two-actions', second.keyPlace, message, 'Write them as two actions, in the order that you mean.');
+    const message = `the action has two verbs, "${verb.name}" and "${second.name}"`;
+    report.error(
+      'two-actions',
+      second.entry.keyPlace,
+      message,
+      'Write them as two actions, in the order that you mean.',
+    );
     return null;
   }
-  checkKeys(report, value, [entry.key, ...(BESIDE[entry.key] ?? [])], `the action "${entry.key}"`, 'error');
-  return VERBS[entry.key]?.(entry, value, report) ?? null;
+  checkKeys(report, value, [verb.name, ...keysBeside(verb.name)], `the action "${verb.name}"`, 'error');
+  return READERS[verb.name](verb.entry, value, report);
 }
 
 function text(make: (value: string, table: TomlTable, report: Report) => Action): Reader {

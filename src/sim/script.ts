@@ -14,7 +14,9 @@
 import type { Json, JsonMap } from '../base/json.ts';
 import { segmentMatcher } from '../base/names.ts';
 import { type Diagnostic, hasErrors, makeSource } from '../base/source.ts';
+import { namesOf } from '../languages/keys.ts';
 import { checkKeys, createReport, missing, type Report } from '../languages/report.ts';
+import { RULE, SIM } from '../languages/sim-keys.ts';
 import { countAt, listAt, stringAt } from '../languages/toml-fields.ts';
 import { placeWithin, type TomlTable } from '../languages/toml-tree.ts';
 import { readToml } from '../languages/toml.ts';
@@ -63,18 +65,16 @@ export function filled(value: Json, words: Readonly<Record<string, string>>): Js
 const RULES_HINT = 'Write each rule as a table of its own: [[on]], and below it do = [{ done = true }].';
 
 function readRules(report: Report, root: TomlTable): readonly Rule[] {
-  checkKeys(report, root, ['on'], 'the script', 'error');
+  checkKeys(report, root, namesOf(SIM.root.keys), 'the script', 'error');
   return (listAt(report, root, 'on', RULES_HINT)?.items ?? []).flatMap((item) => {
     if (item.kind === 'table') {
-      checkKeys(report, item, RULE_KEYS, 'a rule', 'error');
+      checkKeys(report, item, namesOf(RULE.keys), 'a rule', 'error');
       return [readRule(report, item)];
     }
     report.error('wrong-type', item.place, 'a rule must be a table', RULES_HINT);
     return [];
   });
 }
-
-export const RULE_KEYS = ['agent', 'step', 'prompt', 'times', 'do'];
 
 /** The caller checks the keys. */
 export function readRule(report: Report, table: TomlTable): Rule {

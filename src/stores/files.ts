@@ -14,16 +14,18 @@
 //   files/4  A damaged run is refused and not changed.
 //   files/5  Folders are 0700 and files 0600, whatever the umask.
 //   files/6  An unreadable run (files/5: another user's) is refused when it is asked for, and does not hide the others.
+//   files/7  A run that begins with files is not a run before they are durable. Whoever is killed while writing them leaves a
+//            folder that no list shows, and that the next run with this id replaces.
 //
 // The folder may also contain workflows, which are searched there by name: only a folder with a journal or a program is a run.
 
 import { fstatSync, type Stats } from 'node:fs';
-import { chmod, constants, type FileHandle, mkdir, open, readdir, rmdir, stat, unlink } from 'node:fs/promises';
+import { chmod, constants, type FileHandle, mkdir, open, readdir, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { err, UsageError } from '../base/errors.ts';
-import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
+import type { Journal, RunEntry, RunFiles, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import { shellWord } from '../ir/quote.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
@@ -106,7 +108,8 @@ export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOption
       return entries;
     },
 
-    create: (runId, program) => perform('create', runId, (at, undo) => createJournal(at, program, wrapFile, undo)),
+    create: (runId, program, fill) =>
+      perform('create', runId, (at, undo) => createJournal(at, { program, fill, wrapFile }, undo)),
 
     open: (runId) =>
       perform('open', runId, async (at, undo) => {
@@ -147,7 +150,8 @@ function pathsOf(parent: string, runId: string) {
   const folder = join(parent, runId);
   const journal = join(folder, 'journal.jsonl');
   const program = join(folder, 'program.json');
-  return { runId, parent, folder, journal, program, state: `${folder}.yaml`, lock: `${folder}.yaml.lock` };
+  const filled = join(folder, 'filled');
+  return { runId, parent, folder, journal, program, filled, state: `${folder}.yaml`, lock: `${folder}.yaml.lock` };
 }
 
 function deniedHint({ parent, folder }: RunPaths): string {
@@ -162,7 +166,13 @@ async function undoAll(undo: Undo): Promise<void> {
   for (const step of undo.toReversed()) await tolerateAsync('any', undefined, step());
 }
 
-async function createJournal(at: RunPaths, program: Program, wrapFile: WrapFile, undo: Undo): Promise<Journal> {
+interface NewRun {
+  readonly program: Program;
+  readonly fill: Parameters<Store['create']>[2];
+  readonly wrapFile: WrapFile;
+}
+
+async function createJournal(at: RunPaths, { program, fill, wrapFile }: NewRun, undo: Undo): Promise<Journal> {
   await makeFolder(at.parent, 0o700, undo);
   const locking = lockRun(at, undo);
   // While the lock is being acquired.
@@ -171,6 +181,7 @@ async function createJournal(at: RunPaths, program: Program, wrapFile: WrapFile,
   await freeId(at);
 
   await makeFolder(at.folder, 0o700, undo);
+  if (fill !== undefined) await fillFolder(at, fill, undo);
   await writeProgram(at, encodeProgram(program, programHash), undo);
   const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
   const file = await open(at.journal, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | DURABLE, 0o600);
@@ -181,6 +192,15 @@ async function createJournal(at: RunPaths, program: Program, wrapFile: WrapFile,
 
   const run: StoredRun = { program, programHash, records: [] };
   return fileJournal({ at, run, file: wrapFile(appendFile(file)), size: 0, lock, discard: () => undoAll(undo) });
+}
+
+/** The marker stays: without records it says that nothing has run (files/7). */
+async function fillFolder(at: RunPaths, fill: (files: RunFiles) => Promise<void>, undo: Undo): Promise<void> {
+  undo.push(() => rm(at.folder, { recursive: true, force: true }));
+  const marker = await open(at.filled, 'wx', 0o600);
+  await marker.close();
+  await syncFolder(at.folder);
+  await fill(localRunFiles(at.folder));
 }
 
 async function openJournal(at: RunPaths, wrapFile: WrapFile, undo: Undo): Promise<Journal> {
@@ -203,7 +223,8 @@ async function openJournal(at: RunPaths, wrapFile: WrapFile, undo: Undo): Promis
 
 /** A run that left a state file or files of steps had begun, so its records are lost. */
 async function noRecordsError(at: RunPaths): Promise<UsageError> {
-  const began = (await statIfPresent(at.state)) !== null || (await statIfPresent(join(at.folder, 'steps'))) !== null;
+  const hasSteps = (await statIfPresent(join(at.folder, 'steps'))) !== null && !(await isOnlyFilled(at));
+  const began = hasSteps || (await statIfPresent(at.state)) !== null;
   return began ? lostJournalError(at.runId, at.journal) : neverBeganError(at.runId);
 }
 
@@ -243,12 +264,16 @@ async function freeId(at: RunPaths): Promise<void> {
   const stats = await statIfPresent(at.folder);
   if (stats === null) return;
   const names = stats.isDirectory() ? await readFolder(at.folder) : null;
-  const isInUse = names?.some((name) => name !== 'journal.jsonl' && name !== 'program.json') ?? true;
-  if (names === null || isInUse) throw runExistsError(at.runId);
+  const isEmpty = names?.every((name) => name === 'journal.jsonl' || name === 'program.json') ?? false;
+  if (names === null || !(isEmpty || (await isOnlyFilled(at)))) throw runExistsError(at.runId);
   const decoded = decodeRecords(await readIfPresent(at.journal));
   if (!decoded.ok || decoded.value.records.length > 0) throw runExistsError(at.runId);
-  for (const name of names) await unlink(join(at.folder, name));
-  await rmdir(at.folder);
+  await rm(at.folder, { recursive: true });
+}
+
+/** Whether all files of a run without records are those that it was to begin with. An engine writes the state file first. */
+async function isOnlyFilled(at: RunPaths): Promise<boolean> {
+  return (await statIfPresent(at.filled)) !== null && (await statIfPresent(at.state)) === null;
 }
 
 /** Creates the folder and its missing parents, durably. */

@@ -1,15 +1,23 @@
 // What a test expects of its run: the table `[test.expect]`, as data.
 
 import type { Json } from '../base/json.ts';
+import { namesOf } from '../languages/keys.ts';
 import { checkKeys, listed, type Report, suggest } from '../languages/report.ts';
+import {
+  EXPECT,
+  EXPECTED_COST,
+  EXPECTED_ERROR,
+  EXPECTED_FILE,
+  EXPECTED_PROMPT,
+  RUN_ENDS,
+  STEP_STATUSES,
+} from '../languages/test-file/keys.ts';
 import { booleanAt, filledStringAt, listAt, stringAt, tableAt, wordAt } from '../languages/toml-fields.ts';
 import { describeToml, type TomlTable, tomlToJson, type TomlValue } from '../languages/toml-tree.ts';
 import { type Comparison, parseComparison, stringsAt, tablesIn } from './fields.ts';
 
-export const RUN_ENDS = ['done', 'failed', 'stopped', 'paused', 'waiting'] as const;
 export type ExpectedEnd = (typeof RUN_ENDS)[number];
 
-export const STEP_STATUSES = ['pending', 'running', 'completing', 'done', 'failed', 'skipped'] as const;
 export type ExpectedStatus = (typeof STEP_STATUSES)[number];
 
 export interface Expectations {
@@ -54,28 +62,12 @@ export interface ExpectedFile {
   readonly written: Json;
 }
 
-const KEYS = [
-  'run',
-  'steps',
-  'outcomes',
-  'outputs',
-  'error',
-  'order',
-  'never',
-  'visits',
-  'prompts',
-  'cost',
-  'took',
-  'files',
-  'trace',
-];
-
 /** `table`: null if the test has none; then the run must be done. */
 export function readExpectations(report: Report, table: TomlTable | null): Expectations {
   const given = table ?? EMPTY;
-  checkKeys(report, given, KEYS, '[test.expect]', 'error');
+  checkKeys(report, given, namesOf(EXPECT.keys), '[test.expect]', 'error');
   const error = tableAt(report, given, 'error', 'For example error = { step = "build", type = "timeout" }.');
-  if (error !== null) checkKeys(report, error, ['step', 'type'], 'error', 'error');
+  if (error !== null) checkKeys(report, error, namesOf(EXPECTED_ERROR.keys), 'error', 'error');
   return {
     run: wordAt(report, given, 'run', RUN_ENDS) ?? 'done',
     steps: entriesAt(report, given, 'steps', (value) => statusIn(report, value)),
@@ -155,7 +147,7 @@ function orderIn(report: Report, table: TomlTable): Expectations['order'] {
 function promptsIn(report: Report, table: TomlTable): readonly ExpectedPrompt[] {
   const hint = 'For example prompts = [{ step = "review", contains = "line 12" }].';
   return tablesIn(report, table, 'prompts', hint).flatMap((item) => {
-    checkKeys(report, item, ['step', 'contains', 'lacks'], 'a prompt', 'error');
+    checkKeys(report, item, namesOf(EXPECTED_PROMPT.keys), 'a prompt', 'error');
     const step = filledStringAt(report, item, 'step', hint);
     const contains = stringAt(report, item, 'contains')?.value ?? null;
     const lacks = stringAt(report, item, 'lacks')?.value ?? null;
@@ -170,7 +162,7 @@ const COSTS = ['usd', 'tokens', 'turns'] as const;
 function costIn(report: Report, table: TomlTable): Expectations['cost'] {
   const found = tableAt(report, table, 'cost', 'For example cost = { usd = "<= 2.50" }.');
   if (found === null) return new Map();
-  checkKeys(report, found, COSTS, 'cost', 'error');
+  checkKeys(report, found, namesOf(EXPECTED_COST.keys), 'cost', 'error');
   return new Map(
     COSTS.flatMap((name) => {
       const value = found.entries.get(name)?.value;
@@ -203,7 +195,7 @@ function fileIn(report: Report, value: TomlValue): ExpectedFile | null {
     report.error('wrong-type', value.place, `a file must be a table or a string, got ${describeToml(value)}`, hint);
     return null;
   }
-  checkKeys(report, value, ['contains', 'lacks', 'equals', 'absent'], 'a file', 'error');
+  checkKeys(report, value, namesOf(EXPECTED_FILE.keys), 'a file', 'error');
   return {
     absent: booleanAt(report, value, 'absent') ?? false,
     contains: stringAt(report, value, 'contains')?.value ?? null,

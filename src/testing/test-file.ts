@@ -5,9 +5,23 @@
 
 import type { Json, JsonMap } from '../base/json.ts';
 import { type Diagnostic, hasErrors, makeSource, type Place } from '../base/source.ts';
-import { checkKeys, createReport, missing, type Report } from '../languages/report.ts';
 import type { Claim } from '../ir/claim.ts';
+import { type KeyIn, namesOf, type Table } from '../languages/keys.ts';
+import { checkKeys, createReport, missing, type Report } from '../languages/report.ts';
 import { claimsIn } from '../languages/test-file/claims.ts';
+import {
+  COMMAND,
+  DECISIONS,
+  DEFAULTS,
+  ENGINE,
+  EVENT,
+  FLAGS,
+  GATE,
+  ON,
+  STOP,
+  TEST,
+  TEST_FILE,
+} from '../languages/test-file/keys.ts';
 import { booleanAt, countAt, durationAt, filledStringAt, stringAt, tableAt, wordAt } from '../languages/toml-fields.ts';
 import {
   describeToml,
@@ -18,7 +32,7 @@ import {
   type TomlValue,
 } from '../languages/toml-tree.ts';
 import { readToml } from '../languages/toml.ts';
-import { readRule, type Rule, RULE_KEYS } from '../sim/script.ts';
+import { readRule, type Rule } from '../sim/script.ts';
 import { type Expectations, readExpectations } from './expectations.ts';
 import { stringsAt, tablesIn } from './fields.ts';
 
@@ -145,27 +159,14 @@ const RECORDS_MAX = 10_000;
 const START_MS = Date.UTC(2026, 0, 1);
 const TEST_HINT = 'Write each test as a table of its own: [[test]], and below it name = "…".';
 
-const TEST_KEYS = [
-  'variables',
-  'folder',
-  'files',
-  'run',
-  'now',
-  'flags',
-  'max_records',
-  'on',
-  'command',
-  'gate',
-  'event',
-  'engine',
-  'stop',
-  'expect',
-];
-
 function readRoot(report: Report, root: TomlTable): TestFile {
-  checkKeys(report, root, ['workflow', 'defaults', 'test', 'claim'], 'the test file', 'error');
+  checkKeys(report, root, namesOf(TEST_FILE.root.keys), 'the test file', 'error');
   const defaults = tableAt(report, root, 'defaults', 'Write it as a table: [defaults].');
-  if (defaults !== null) checkKeys(report, defaults, TEST_KEYS, 'defaults', 'error');
+  if (defaults !== null) {
+    checkKeys(report, defaults, namesOf(DEFAULTS.keys), 'defaults', 'error');
+    // Tests that override a value do not read it.
+    readSettings(report, defaults, defaults);
+  }
   const seen = new Map<string, Place>();
   const tests = tablesIn(report, root, 'test', TEST_HINT).flatMap((table) => {
     const test = readTest(report, table, defaults);
@@ -193,7 +194,7 @@ function readRoot(report: Report, root: TomlTable): TestFile {
 }
 
 function readTest(report: Report, own: TomlTable, defaults: TomlTable | null): WorkflowTest | null {
-  checkKeys(report, own, ['name', ...TEST_KEYS], 'a test', 'error');
+  checkKeys(report, own, namesOf(TEST.keys), 'a test', 'error');
   const name = filledStringAt(
     report,
     own,
@@ -201,16 +202,21 @@ function readTest(report: Report, own: TomlTable, defaults: TomlTable | null): W
     'Say what the test shows: name = "a rejected release deploys nothing".',
   );
   if (!own.entries.has('name')) missing(report, own.place, 'the test', 'name', 'Say what it shows: name = "…".');
-  const table = defaults === null ? own : merged(own, defaults);
-  const rules = <R>(key: string, keys: readonly string[], read: (rule: TomlTable) => R): readonly (R & Ruled)[] =>
+  const settings = readSettings(report, own, defaults === null ? own : merged(own, defaults));
+  return name === null ? null : { name, ...settings };
+}
+
+/** `table`: its own keys, and those of the defaults. */
+function readSettings(report: Report, own: TomlTable, table: TomlTable): Omit<WorkflowTest, 'name'> {
+  const rules = <R>(key: string, { keys }: Table, read: (rule: TomlTable) => R): readonly (R & Ruled)[] =>
     tablesIn(report, table, key, `Write each rule as a table of its own: [[test.${key}]].`).map((rule, index) => {
-      checkKeys(report, rule, [...keys, 'optional'], `a rule of [[test.${key}]]`, 'error');
+      checkKeys(report, rule, namesOf(keys), `a rule of [[test.${key}]]`, 'error');
       const isOwn = listOf(own, key).includes(rule);
       const optional = booleanAt(report, rule, 'optional') ?? !isOwn;
       return { ...read(rule), number: isOwn ? index : null, optional };
     });
   const expect = tableAt(report, table, 'expect', 'Write it as a table: [test.expect].');
-  const test: Omit<WorkflowTest, 'name'> = {
+  return {
     line: lineOf(report, own.place),
     variables: mapAt(report, table, 'variables', 'For example variables = { channel = "beta" }.'),
     folder: filledStringAt(report, table, 'folder', 'Name a folder beside the test file.'),
@@ -219,20 +225,15 @@ function readTest(report: Report, own: TomlTable, defaults: TomlTable | null): W
     now: momentAt(report, table, 'now') ?? START_MS,
     flags: readFlags(report, table),
     recordsMax: countAt(report, table, 'max_records', 1) ?? RECORDS_MAX,
-    on: rules('on', RULE_KEYS, (rule) => readRule(report, rule)),
-    command: rules('command', COMMAND_KEYS, (rule) => readCommand(report, rule)),
-    gate: rules('gate', GATE_KEYS, (rule) => readGate(report, rule)),
-    event: rules('event', EVENT_KEYS, (rule) => readEvent(report, rule)),
-    engine: rules('engine', ['dies_at', 'dies_after', 'away'], (rule) => readDeath(report, rule)),
-    stop: rules('stop', ['after', 'after_step', 'force'], (rule) => readStop(report, rule)),
+    on: rules('on', ON, (rule) => readRule(report, rule)),
+    command: rules('command', COMMAND, (rule) => readCommand(report, rule)),
+    gate: rules('gate', GATE, (rule) => readGate(report, rule)),
+    event: rules('event', EVENT, (rule) => readEvent(report, rule)),
+    engine: rules('engine', ENGINE, (rule) => readDeath(report, rule)),
+    stop: rules('stop', STOP, (rule) => readStop(report, rule)),
     expect: readExpectations(report, expect),
   };
-  return name === null ? null : { name, ...test };
 }
-
-const COMMAND_KEYS = ['step', 'script', 'times', 'exit', 'stdout', 'stderr', 'files', 'takes', 'hangs'];
-const GATE_KEYS = ['gate', 'times', 'after', 'decide', 'answer', 'by', 'notes'];
-const EVENT_KEYS = ['after', 'after_step', 'type', 'agent', 'data'];
 
 function readCommand(report: Report, rule: TomlTable): Omit<CommandRule, keyof Ruled> {
   const hangs = booleanAt(report, rule, 'hangs') ?? false;
@@ -264,15 +265,13 @@ function exitAt(report: Report, rule: TomlTable): number {
   return 0;
 }
 
-const VERDICTS = ['approve', 'reject', 'answer'] as const;
-
 function readGate(report: Report, rule: TomlTable): Omit<GateRule, keyof Ruled> {
   const gate = filledStringAt(report, rule, 'gate', 'Name the gate; * is a wildcard.');
   if (!rule.entries.has('gate')) missing(report, rule.place, 'the rule', 'gate', 'Name the gate: gate = "review".');
   if (!rule.entries.has('decide'))
     missing(report, rule.place, 'the rule', 'decide', 'Say decide = "approve", "reject" or "answer".');
   const answer = stringAt(report, rule, 'answer')?.value ?? null;
-  const decide = wordAt(report, rule, 'decide', VERDICTS) ?? 'approve';
+  const decide = wordAt(report, rule, 'decide', DECISIONS) ?? 'approve';
   if (decide === 'answer' && answer === null && rule.entries.has('decide'))
     missing(report, rule.place, 'the rule', 'answer', 'Write the text: answer = "…".');
   return {
@@ -321,7 +320,7 @@ function whenOf(report: Report, rule: TomlTable): When {
   return step === null ? { kind: 'time', ms: ms ?? 0 } : { kind: 'step', step };
 }
 
-const FLAGS: Readonly<Record<string, keyof TestFlags>> = {
+const FLAG_FIELDS: Readonly<Record<KeyIn<typeof FLAGS>, keyof TestFlags>> = {
   budget_usd: 'budgetUsd',
   budget_tokens: 'budgetTokens',
   max_transitions: 'transitionsMax',
@@ -333,18 +332,18 @@ const FLAGS: Readonly<Record<string, keyof TestFlags>> = {
 function readFlags(report: Report, table: TomlTable): TestFlags {
   const flags = tableAt(report, table, 'flags', 'For example flags = { budget_usd = 1.0 }.');
   if (flags === null) return {};
-  checkKeys(report, flags, Object.keys(FLAGS), 'flags', 'error');
-  const entries = [...flags.entries.values()].flatMap(({ key, value }) => {
-    const name = FLAGS[key];
-    if (name === undefined) return [];
-    const isAmount = name === 'budgetUsd';
+  checkKeys(report, flags, namesOf(FLAGS.keys), 'flags', 'error');
+  const entries = FLAGS.keys.flatMap(({ name }) => {
+    const value = flags.entries.get(name)?.value;
+    if (value === undefined) return [];
+    const isAmount = name === 'budget_usd';
     if ((value.kind === 'integer' || (isAmount && value.kind === 'float')) && value.value >= 0)
-      return [[name, value.value]];
+      return [[FLAG_FIELDS[name], value.value]];
     report.error(
       'wrong-type',
       value.place,
-      `"${key}" must be a number, got ${describeToml(value)}`,
-      `For example ${key} = 2.`,
+      `"${name}" must be a number, got ${describeToml(value)}`,
+      `For example ${name} = 2.`,
     );
     return [];
   });

@@ -34,7 +34,7 @@ test('a run shows the status of its steps, and all coordinates are inside the pi
   expect(svg).toContain('<title>e.0.a (done)</title>');
   const [, width = ''] = /viewBox="0 0 ([\d.]+) /.exec(svg) ?? [];
   for (const [, x = ''] of svg.matchAll(/<rect x="([^"]+)"/g)) {
-    expect(Number(x)).toBeGreaterThan(0);
+    expect(Number(x)).toBeGreaterThanOrEqual(0);
     expect(Number(x)).toBeLessThan(Number(width));
   }
   expect(svg).not.toContain('NaN');
@@ -52,4 +52,20 @@ test('long rows are split, and a long chain is drawn', () => {
   expect(new Set(Array.from({ length: 30 }, (_, n) => rowOf(wide, `s${n}`))).size).toBe(3);
   const chain = Array.from({ length: 5_000 }, (_, n) => (n === 0 ? 's0' : `s${n} needs s${n - 1}`));
   expect(graphSvg(programGraph(parseProgram(chain)))).toContain('>s4999<');
+});
+
+test('a large group shows how many steps have each status, and the failed ones', () => {
+  const nodes = Array.from({ length: 1_000 }, (_, n) => ({
+    id: `each.${n}.fix`,
+    name: `${n}.fix`,
+    executor: 'shell',
+    status: n === 7 ? ('failed' as const) : n < 700 ? ('done' as const) : ('pending' as const),
+    group: 'each',
+  }));
+  const each = { id: 'each', name: 'each', executor: 'foreach', status: 'running' as const, group: null };
+  const edges = nodes.map(({ id }) => ({ from: 'each', to: id, kind: 'grows' as const, label: null }));
+  const svg = graphSvg({ title: 'w', nodes: [each, ...nodes], edges, groups: [{ id: 'each', name: 'each' }] });
+  for (const name of ['699 done', '300 pending', '7.fix']) expect(svg).toContain(`>${name}</text>`);
+  expect(svg.match(/<path class="grows"/g)).toHaveLength(3);
+  expect(svg).toContain('<title>each.7.fix (failed)</title>');
 });

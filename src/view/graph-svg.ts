@@ -1,20 +1,17 @@
-// A graph as SVG. Each step is in a row below all its predecessors, and near them. Back edges, as in loops, are drawn
-// around the side.
+// A graph as SVG. `layout.ts` says where everything is.
 
 import { sanitize } from '../base/sanitize.ts';
-import { COLOURS, type Graph, type GraphEdge, type GraphNode, groupsOf, layersOf } from './graph.ts';
+import { COLOURS, foldGroups, type Graph, type GraphEdge, type GraphNode, groupsOf } from './graph.ts';
+import { type Box, layOut, type Point, type Route } from './layout.ts';
 import { cut, widthOf } from './row.ts';
 
 export function graphSvg(graph: Graph): string {
-  const { title, nodes } = graph;
-  const bundles = bundleEdges(graph.edges);
-  const back = backEdges(nodes, bundles);
-  const ahead = bundles.filter((bundle) => !back.has(bundle));
-  const boxes = placeBoxes(rowsOf(nodes, ahead));
-  const all = [...boxes.values()];
-  const width =
-    all.reduce((most, box) => Math.max(most, box.x + box.width / 2 + AROUND), widthOf(title) * CHARACTER) + MARGIN;
-  const height = all.reduce((most, { y }) => Math.max(most, y + HEIGHT), MARGIN) + MARGIN;
+  const { title, nodes, edges } = foldGroups(graph);
+  const sizes = nodes.map((node) => ({ id: node.id, width: boxWidth(node), height: HEIGHT }));
+  const layout = layOut(sizes, bundleEdges(edges));
+  const width = Math.max(layout.width, widthOf(title) * CHARACTER) + 2 * MARGIN;
+  const height = layout.height + TOP + MARGIN;
+  const drawn = new Set<string>();
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">`,
     `<title>${escapeXml(title)}</title>`,
@@ -23,8 +20,11 @@ export function graphSvg(graph: Graph): string {
     '<path d="M0 0L8 4L0 8z" fill="#666666"/></marker></defs>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     `<text class="title" x="${MARGIN}" y="${MARGIN}">${escapeXml(title)}</text>`,
-    ...bundles.flatMap((bundle) => bundleSvg(bundle, boxes, back.has(bundle))),
-    ...all.flatMap(nodeSvg),
+    `<g transform="translate(${MARGIN} ${TOP})">`,
+    ...layout.routes.flatMap((route) => lineSvg(route, drawn)),
+    ...layout.routes.flatMap(({ edge, label }) => (label === null ? [] : [labelSvg(edge.labels, label)])),
+    ...nodes.flatMap((node) => nodeSvg(node, layout.boxes.get(node.id))),
+    '</g>',
     '</svg>',
   ];
   return `${lines.join('\n')}\n`;
@@ -33,145 +33,108 @@ export function graphSvg(graph: Graph): string {
 /** Edges between the same two steps with different outcomes are one line. */
 interface Bundle extends Pick<GraphEdge, 'from' | 'to' | 'kind'> {
   readonly labels: readonly string[];
+  readonly label: { readonly width: number; readonly height: number } | null;
 }
 
 function bundleEdges(edges: readonly GraphEdge[]): readonly Bundle[] {
   const between = groupsOf(edges, ({ from, to, kind }) => JSON.stringify([from, to, kind]));
   return [...between.values()].flatMap((same) => {
     const labels = same.flatMap(({ label }) => label ?? []);
-    return same.slice(0, 1).map(({ from, to, kind }) => ({ from, to, kind, labels }));
+    const width = widthOf(labelText(labels)) * SMALL_CHARACTER;
+    const label = labels.length === 0 ? null : { width, height: LABEL_HEIGHT };
+    return same.slice(0, 1).map(({ from, to, kind }) => ({ from, to, kind, labels, label }));
   });
 }
 
-interface Box {
-  readonly node: GraphNode;
-  /** Of the centre. */
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-}
-
 const MARGIN = 24;
+/** Where the steps begin, below the title. */
+const TOP = 2 * MARGIN;
 const HEIGHT = 44;
-const ROW_GAP = 48;
-const GAP = 48;
-const AROUND = 60;
 const CHARACTER = 7.5;
-/** Longer rows are split. */
-const ROW_MAX = 12;
+const SMALL_CHARACTER = 6.2;
+const LABEL_HEIGHT = 12;
 const NAME_MAX = 40;
 
 const STYLE =
   'text{font:12px ui-monospace,monospace;text-anchor:middle;fill:#111111}.title{font-weight:bold;text-anchor:start}' +
-  '.dim{fill:#666666;font-size:10px}.on{paint-order:stroke;stroke:#ffffff;stroke-width:3px}path{fill:none;stroke:#666666}.grows{stroke-dasharray:4 3}';
-
-/** Edges to a node on the current path of a depth-first search from the first step. */
-function backEdges(nodes: readonly GraphNode[], bundles: readonly Bundle[]): ReadonlySet<Bundle> {
-  const out = groupsOf(bundles, ({ from }) => from);
-  const back = new Set<Bundle>();
-  const state = new Map<string, 'open' | 'done'>();
-  for (const { id } of nodes) {
-    if (state.has(id)) continue;
-    // Without recursion: a chain may be as long as a run.
-    const way = [{ id, next: 0 }];
-    state.set(id, 'open');
-    for (let here = way.at(-1); here !== undefined; here = way.at(-1)) {
-      const bundle = out.get(here.id)?.[here.next];
-      here.next += 1;
-      if (bundle === undefined) {
-        state.set(here.id, 'done');
-        way.pop();
-      } else if (state.get(bundle.to) === 'open') back.add(bundle);
-      else if (!state.has(bundle.to)) {
-        state.set(bundle.to, 'open');
-        way.push({ id: bundle.to, next: 0 });
-      }
-    }
-  }
-  return back;
-}
-
-/** Each node in the first row below all its predecessors. */
-function rowsOf(nodes: readonly GraphNode[], ahead: readonly Bundle[]): readonly (readonly GraphNode[])[] {
-  const into = groupsOf(ahead, ({ to }) => to);
-  /** Position of a node in its row, from 0 to 1. */
-  const at = new Map<string, number>();
-  const nearness = ({ id }: GraphNode): number => {
-    const from = (into.get(id) ?? []).map(({ from: before }) => at.get(before) ?? 0);
-    return from.length === 0 ? 0.5 : from.reduce((sum, each) => sum + each, 0) / from.length;
-  };
-  const rows = layersOf(nodes, ahead, (layer) => {
-    const row = layer.toSorted((a, b) => nearness(a) - nearness(b));
-    for (const [index, { id }] of row.entries()) at.set(id, (index + 0.5) / row.length);
-    return row;
-  });
-  return rows.flatMap((row) =>
-    Array.from({ length: Math.ceil(row.length / ROW_MAX) }, (_, part) =>
-      row.slice(part * ROW_MAX, (part + 1) * ROW_MAX),
-    ),
-  );
-}
-
-function placeBoxes(rows: readonly (readonly GraphNode[])[]): ReadonlyMap<string, Box> {
-  const widthIn = (row: readonly GraphNode[]): number =>
-    row.reduce((sum, node) => sum + boxWidth(node), (row.length - 1) * GAP);
-  const widest = rows.reduce((most, row) => Math.max(most, widthIn(row)), 0);
-  const boxes = new Map<string, Box>();
-  for (const [index, row] of rows.entries()) {
-    let x = MARGIN + (widest - widthIn(row)) / 2;
-    for (const node of row) {
-      const width = boxWidth(node);
-      boxes.set(node.id, { node, width, x: x + width / 2, y: 2 * MARGIN + index * (HEIGHT + ROW_GAP) });
-      x += width + GAP;
-    }
-  }
-  return boxes;
-}
+  '.dim{fill:#666666;font-size:10px}.on{paint-order:stroke;stroke:#ffffff;stroke-width:4px}.need,.grows{fill:none;stroke:#666666}.grows{stroke-dasharray:4 3}';
 
 function boxWidth({ name, executor, group }: GraphNode): number {
-  return Math.max(widthOf(short(name)), widthOf(subtitle(executor, group)), 8) * CHARACTER + MARGIN;
+  return Math.ceil(Math.max(widthOf(short(name)), widthOf(subtitle(executor, group)), 8) * CHARACTER + MARGIN);
 }
 
 function subtitle(executor: string, group: string | null): string {
   return group === null ? executor : `${executor} · ${short(group)}`;
 }
 
-function nodeSvg({ node, x, y, width }: Box): readonly string[] {
+function nodeSvg(node: GraphNode, box: Box | undefined): readonly string[] {
+  if (box === undefined) return [];
+  const { x, y, width, height } = box;
   const { fill, line } = node.status === null ? { fill: '#ffffff', line: '#666666' } : COLOURS[node.status];
   const status = node.status === null ? '' : ` (${node.status})`;
   return [
     `<g><title>${escapeXml(node.id)}${status}</title>`,
-    `<rect x="${x - width / 2}" y="${y}" width="${width}" height="${HEIGHT}" rx="6" fill="${fill}" stroke="${line}"/>`,
+    `<rect x="${x - width / 2}" y="${y}" width="${width}" height="${height}" rx="6" fill="${fill}" stroke="${line}"/>`,
     `<text x="${x}" y="${y + 19}">${escapeXml(short(node.name))}</text>`,
     `<text class="dim" x="${x}" y="${y + 34}">${escapeXml(subtitle(node.executor, node.group))}</text></g>`,
   ];
 }
 
-function bundleSvg(
-  { from, to, kind, labels }: Bundle,
-  boxes: ReadonlyMap<string, Box>,
-  isBack: boolean,
-): readonly string[] {
-  const [a, b] = [boxes.get(from), boxes.get(to)];
-  if (a === undefined || b === undefined) return [];
-  const [right, middle] = [Math.max(a.x + a.width / 2, b.x + b.width / 2) + AROUND, HEIGHT / 2];
-  const [top, bottom] = [a.y + HEIGHT, b.y];
-  const half = (bottom - top) / 2;
-  const way = isBack
-    ? `M${a.x + a.width / 2} ${a.y + middle}C${right} ${a.y + middle} ${right} ${b.y + middle + 8} ${b.x + b.width / 2} ${b.y + middle + 8}`
-    : `M${a.x} ${top}C${a.x} ${top + half} ${b.x} ${bottom - half} ${b.x} ${bottom}`;
-  const at = isBack ? { x: right - 12, y: (a.y + b.y) / 2 + middle } : { x: (a.x + b.x) / 2, y: (top + bottom) / 2 };
-  return [
-    `<path class="${kind}" d="${way}" marker-end="url(#tip)"/>`,
-    ...(labels.length === 0 ? [] : [labelsSvg(labels, at)]),
-  ];
+/** Routes that share a part draw it once. */
+function lineSvg({ edge, points, isSelfLoop }: Route<Bundle>, drawn: Set<string>): readonly string[] {
+  const parts = isSelfLoop ? [loopPath(points)] : partsOf(points);
+  const paths: string[] = [];
+  let continues = false;
+  for (const { from, path } of parts) {
+    const key = `${edge.kind} ${from} ${path}`;
+    const isNew = !drawn.has(key);
+    drawn.add(key);
+    if (isNew) paths.push(continues ? `${paths.pop() ?? ''}${path}` : `M${from}${path}`);
+    continues = isNew;
+  }
+  return paths.map((path, index) => {
+    const tip = index === paths.length - 1 ? ' marker-end="url(#tip)"' : '';
+    return `<path class="${edge.kind}" d="${path}"${tip}/>`;
+  });
+}
+
+interface Part {
+  readonly from: string;
+  readonly path: string;
+}
+
+/** Straight and curved in turn; straight parts of no length are left out. */
+function partsOf(points: readonly Point[]): readonly Part[] {
+  return points.slice(1).flatMap((to, index) => {
+    const from = points[index];
+    if (from === undefined || (from.x === to.x && from.y === to.y)) return [];
+    const middle = (from.y + to.y) / 2;
+    const isStraight = index % 2 === 0 || from.x === to.x;
+    const path = isStraight ? `L${at(to)}` : `C${from.x} ${middle} ${to.x} ${middle} ${at(to)}`;
+    return [{ from: at(from), path }];
+  });
+}
+
+function loopPath([from, turn, to]: readonly Point[]): Part {
+  if (from === undefined || turn === undefined || to === undefined) return { from: '', path: '' };
+  // A cubic curve reaches three quarters of the way to its control points.
+  const reach = from.x + (turn.x - from.x) / 0.75;
+  return { from: at(from), path: `C${reach} ${from.y} ${reach} ${to.y} ${at(to)}` };
+}
+
+function at({ x, y }: Point): string {
+  return `${x} ${y}`;
 }
 
 /** Shows the first of many outcomes; a tooltip lists all. */
-function labelsSvg(labels: readonly string[], { x, y }: { readonly x: number; readonly y: number }): string {
+function labelSvg(labels: readonly string[], { x, y, height }: Box): string {
+  const all = escapeXml(labels.join(', '));
+  return `<text class="dim on" x="${x}" y="${y + height - 3}">${escapeXml(labelText(labels))}<title>${all}</title></text>`;
+}
+
+function labelText(labels: readonly string[]): string {
   const [first = '', ...others] = labels;
-  const shown = others.length > 1 ? `${short(first)} +${others.length}` : short(labels.join(', '));
-  return `<text class="dim on" x="${x}" y="${y}">${escapeXml(shown)}<title>${escapeXml(labels.join(', '))}</title></text>`;
+  return others.length > 1 ? `${short(first)} +${others.length}` : short(labels.join(', '));
 }
 
 function short(name: string): string {

@@ -291,14 +291,13 @@ export function groupsOf<E, K>(edges: readonly E[], by: (edge: E) => K): Readonl
 function inOrder(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): readonly GraphNode[] {
   const here = new Set(nodes.map(({ id }) => id));
   const inside = edges.filter(({ kind, from, to }) => kind === 'need' && here.has(from) && here.has(to));
-  return [...new Set([...layersOf(nodes, inside, (layer) => layer).flat(), ...nodes])];
+  return [...new Set([...layersOf(nodes, inside).flat(), ...nodes])];
 }
 
-/** Each node in the first layer below all its predecessors, without nodes in a cycle. `arrange` orders each layer. */
-export function layersOf(
+/** Each node in the first layer below all its predecessors, without nodes in a cycle. */
+function layersOf(
   nodes: readonly GraphNode[],
   edges: readonly Pick<GraphEdge, 'from' | 'to'>[],
-  arrange: (layer: readonly GraphNode[]) => readonly GraphNode[],
 ): readonly (readonly GraphNode[])[] {
   const out = groupsOf(edges, ({ from }) => from);
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -307,7 +306,7 @@ export function layersOf(
   const layers: (readonly GraphNode[])[] = [];
   let free = nodes.filter(({ id }) => waits.get(id) === 0);
   while (free.length > 0) {
-    const layer = arrange(free);
+    const layer = free;
     layers.push(layer);
     free = [];
     for (const { to } of layer.flatMap(({ id }) => out.get(id) ?? [])) {
@@ -319,6 +318,53 @@ export function layersOf(
   }
   return layers;
 }
+
+/** A group with more steps is folded. */
+const GROUP_MAX = 40;
+
+/**
+ * In large groups, all steps with the same status are one node: `731 done`. Steps that failed or run stay, if they are few.
+ * The id of such a node is that of its first step, so that it stands where that one would.
+ */
+export function foldGroups(graph: Graph): Graph {
+  const large = [...groupsOf(graph.nodes, ({ group }) => group)].filter(
+    ([group, nodes]) => group !== null && nodes.length > GROUP_MAX,
+  );
+  if (large.length === 0) return graph;
+  /** The node that stands for a folded one. */
+  const folded = new Map<string, GraphNode>();
+  for (const [, nodes] of large) {
+    for (const [status, same] of groupsOf(nodes, (node) => node.status)) {
+      const [first] = same;
+      const stay = status === 'failed' || status === 'running' || status === 'completing' ? STAY_MAX : 1;
+      if (first === undefined || same.length <= stay) continue;
+      const executors = [...new Set(same.map(({ executor }) => executor))];
+      const count = `${same.length} ${status === null ? 'steps' : status}`;
+      const node = { ...first, name: count, executor: executors.length === 1 ? first.executor : 'several kinds' };
+      for (const { id } of same) folded.set(id, node);
+    }
+  }
+  const idOf = (id: string): string => folded.get(id)?.id ?? id;
+  return {
+    ...graph,
+    nodes: graph.nodes.flatMap((node) => {
+      const standIn = folded.get(node.id) ?? node;
+      return standIn.id === node.id ? [standIn] : [];
+    }),
+    edges: uniqueEdges(
+      graph.edges.flatMap((edge) => {
+        const [from, to] = [idOf(edge.from), idOf(edge.to)];
+        // Between folded steps of one group an edge says nothing.
+        if (from === to && edge.from !== edge.to) return [];
+        const isFolded = from !== edge.from || to !== edge.to;
+        return [{ ...edge, from, to, label: isFolded ? null : edge.label }];
+      }),
+    ),
+  };
+}
+
+/** So many failed or running steps of a large group are shown one by one. */
+const STAY_MAX = 8;
 
 function listNames(names: readonly string[]): string {
   if (names.length <= NAMED_MAX) return names.join(', ');

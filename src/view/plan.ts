@@ -53,19 +53,19 @@ export function whyKept(
   findLine: FindLine,
 ): string | null {
   const state = initialState(program);
+  let reason: string | null = null;
   for (const { decisions, at } of records) {
     for (const decision of decisions) {
-      if (state.fork !== null && decision.kind === 'step-started' && decision.step === id) {
-        const step = state.steps.get(id);
-        if (step === undefined) return null;
-        if (decision.keptFrom !== undefined)
-          return `It was kept from run ${decision.keptFrom}: nothing about it has changed.`;
-        return `It was not kept from run ${state.fork.from}: ${whyItRuns(state, step, findLine)}.`;
-      }
+      const step = state.steps.get(id);
+      if (decision.kind === 'step-started' && decision.step === id && step !== undefined && reason === null)
+        reason = decision.keptFrom === undefined ? whyItRuns(state, step, findLine) : '';
       apply(state, decision, at);
     }
   }
-  return null;
+  const step = state.steps.get(id);
+  if (state.fork === null || step === undefined || reason === null) return null;
+  if (step.keptFrom !== null) return `It was kept from run ${step.keptFrom}: nothing about it has changed.`;
+  return `It was not kept from run ${state.fork.from}: ${reason === '' ? whyNotKeptAfterAll(step) : reason}.`;
 }
 
 function whyItRuns(state: RunState, step: StepState, findLine: FindLine): string {
@@ -74,10 +74,22 @@ function whyItRuns(state: RunState, step: StepState, findLine: FindLine): string
   return reasonText(judgement, step, state.fork?.from ?? '', findLine);
 }
 
+/** Nothing about the step itself has changed. */
+function whyNotKeptAfterAll(step: StepState): string {
+  const part = firstRun(step);
+  return part === null ? 'its items have changed' : `${part.id}, which is below it, runs`;
+}
+
+function firstRun({ children }: StepState): StepState | null {
+  for (const part of children.flatMap(({ steps }) => steps))
+    if (part.attempt > 0 && part.keptFrom === null) return firstRun(part) ?? part;
+  return null;
+}
+
 function reasonText(judgement: Judgement, step: StepState, from: string, findLine: FindLine): string {
   switch (judgement.kind) {
     case 'kept':
-      return 'a step below it runs';
+      return step.status === 'pending' ? 'the steps before it are not known yet' : whyNotKeptAfterAll(step);
     case 'unfinished':
       return judgement.status === null ? `it is not in ${from}` : `in ${from} it was ${judgement.status}`;
     case 'discarded':
@@ -88,6 +100,8 @@ function reasonText(judgement: Judgement, step: StepState, from: string, findLin
       return `it depends on ${judgement.on}, which runs`;
     case 'changed':
       return changeText(judgement.old, judgement.now, step, findLine);
+    case 'changed-script':
+      return `${judgement.path}:1: the script has changed`;
     case 'leads-nowhere':
       return `its answer leads to ${judgement.block}, which the workflow no longer has`;
     case 'part':
@@ -133,9 +147,8 @@ function shown(value: Json): string {
 /** The first lines that differ. */
 function changedLines(old: string, now: string): readonly [string, string] {
   const [before, after] = [old.split('\n'), now.split('\n')];
-  const at = Math.max(
-    0,
-    after.findIndex((line, index) => line !== before[index]),
+  const at = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => index).findIndex(
+    (index) => before[index] !== after[index],
   );
   return [before[at] ?? '', after[at] ?? ''];
 }

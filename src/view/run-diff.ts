@@ -75,10 +75,10 @@ function outputsOf(step: string, a: StepState | undefined, b: StepState | undefi
   });
 }
 
-/** Ids of the steps that have ended, in that order. */
+/** Ids of the steps that have ended, in that order. Kept ones ended in another run. */
 function endedIn(state: RunState): readonly string[] {
   return shownSteps(state)
-    .filter(({ finishedAt, status }) => finishedAt !== null && status !== 'skipped')
+    .filter(({ finishedAt, status, keptFrom }) => finishedAt !== null && status !== 'skipped' && keptFrom === null)
     .toSorted((one, other) => (one.finishedAt ?? 0) - (other.finishedAt ?? 0) || one.order - other.order)
     .map(({ id }) => id);
 }

@@ -14,6 +14,7 @@ export function stepLines(view: StepView, cost: Cost | null, palette: Palette): 
   const facts = new Facts(palette);
   facts.title(view.id);
   facts.add('status', view.status + (view.attempt > 1 ? ` (attempt ${view.attempt})` : ''));
+  facts.add('kept from', view.kept_from);
   facts.add('executor', view.executor);
   facts.add('agent', view.agent);
   facts.add('delivery', view.delivery);
@@ -43,7 +44,9 @@ export function stepLines(view: StepView, cost: Cost | null, palette: Palette): 
   for (const [name, value] of Object.entries(view.outputs)) facts.block(`output ${name}`, plainText(value));
   if (view.notes !== null) facts.block('notes', view.notes);
   facts.add('cost', (cost && costText(cost)) || null);
-  for (const { attempt, status, agent, started_at, duration_ms, error } of view.attempts) {
+  for (const { attempt, status, agent, started_at, duration_ms, error } of view.kept_from === null
+    ? view.attempts
+    : []) {
     const took = duration_ms === null ? '' : ` after ${formatDuration(duration_ms)}`;
     const who = agent === null ? '' : ` by ${agent}`;
     const what = error === null ? '' : `: ${error.message}`;
@@ -63,6 +66,7 @@ export function runLines(view: RunView, cost: Cost, palette: Palette): readonly 
   facts.add('workflow', `${view.source} (${view.language})`);
   facts.add('status', view.status);
   facts.add('reason', view.reason);
+  facts.add('forked from', view.forked_from);
   facts.add('started', view.started_at);
   facts.add('ended', view.ended_at);
   if (view.duration_ms !== null) facts.add('lasted', formatDuration(view.duration_ms));

@@ -184,13 +184,14 @@ function facts(state: RunState, row: StepRow, drawing: Drawing): readonly Segmen
   };
   const isRunning = status === 'running';
   const duration = stepDuration(state, step, now);
-  if (duration !== null) add(formatDuration(duration), palette.dim);
+  if (step.keptFrom !== null) add('kept', palette.dim);
+  else if (duration !== null) add(formatDuration(duration), palette.dim);
   const cost = drawing.cost(stepCost(step) ?? NO_COST);
   if (cost !== '') add(cost, palette.dim);
   const rounds = roundsText(step);
   if (rounds !== null) add(rounds, palette.dim);
   else if (children > 0) add(`${childrenFinished}/${children}`, palette.dim);
-  if (attempt > 1) add(`attempt ${attempt}`, palette.yellow);
+  if (attempt > 1 && step.keptFrom === null) add(`attempt ${attempt}`, palette.yellow);
   if (isRunning && step.agent !== null) add(sanitize(step.agent), palette.cyan);
   if (isRunning && step.delivery !== null && step.delivery !== 'accepted')
     add(DELIVERY_TEXTS[step.delivery], isDelivered(step.delivery) ? palette.dim : palette.yellow);

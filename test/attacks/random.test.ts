@@ -261,7 +261,7 @@ async function play(seed: number): Promise<void> {
   expect(await rig.left(), 'no process is left').toEqual([]);
 }
 
-test(`${ROUNDS} rounds from seed ${SEED} on`, { timeout: 60_000 + 2_000 * ROUNDS }, async () => {
+test(`${ROUNDS} rounds from seed ${SEED} on`, { timeout: 60_000 + 15_000 * ROUNDS }, async () => {
   const seeds = Array.from({ length: ROUNDS }, (_, at) => SEED + at);
   const failures: Error[] = [];
   const playAll = async (): Promise<void> => {

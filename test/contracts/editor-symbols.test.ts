@@ -233,7 +233,7 @@ describe('Raymond', () => {
       'state `START.md`\n\nBegins.\n\nIts text names:\n\n- goto `REVIEW.md`',
     );
     expect(desk.explains('flow/START.md', START.replace('allowed_tags', 'allowed¦_tags'))).toBe(
-      '`allowed_tags`: The tags that an answer may have.',
+      '`allowed_tags`: Tags that the answer may have; default any.',
     );
     expect(desk.explains('flow/START.md', START.replace('<goto', '<go¦to'))).toContain('in the same session');
   });

@@ -207,6 +207,39 @@ describe('a truncated write', () => {
   });
 });
 
+describe('a run that begins with files (files/7)', () => {
+  const fill: Parameters<typeof store.create>[2] = async (files) =>
+    files.replace('steps/a.1.outputs/text', Buffer.from('text'));
+
+  test('is not a run until they are there, and its id is free again if it never begins', async () => {
+    const killed = store.create('wf-1', aProgram(), async (files) => {
+      await fill(files);
+      expect(await store.list()).toEqual([]);
+      expect((await refusalOf(store.read('wf-1'))).message).toBe('there is no run wf-1');
+      throw new Error('killed');
+    });
+    await expect(killed).rejects.toThrow('killed');
+    await expect(stat(join(folder, 'wf-1'))).rejects.toThrow('ENOENT');
+    // As a kill leaves it: before the program, and before the first record.
+    for (const name of ['program.json', null]) {
+      const journal = await store.create('wf-1', aProgram(), fill);
+      await journal.append([aRecord(1)]);
+      await journal.close();
+      await truncate(journalPath, 0);
+      if (name !== null) for (const path of [journalPath, programPath]) await unlink(path);
+      else expect((await refusalOf(store.open('wf-1'))).message).toContain('never began');
+    }
+    const journal = await store.create('wf-1', aProgram(), fill);
+    await journal.append([aRecord(1)]);
+    await journal.close();
+    expect(Buffer.from((await store.files('wf-1').read('steps/a.1.outputs/text')) ?? []).toString()).toBe('text');
+    await writeState('wf-1', 'id: wf-1\n');
+    await truncate(journalPath, 0);
+    expect((await refusalOf(store.open('wf-1'))).message).toContain('is empty or missing');
+    expect((await refusalOf(store.create('wf-1', aProgram()))).message).toContain('wf-1');
+  });
+});
+
 describe('damage (files/4)', () => {
   test('an emptied journal is distinguished from a new run, for every reader', async () => {
     const journal = await store.create('wf-1', aProgram());

@@ -2,7 +2,7 @@
 
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ConductorRig, rollback, validate, work } from '../fixtures/conductor/rig.ts';
+import { ConductorRig, rollback, userTree, validate, work } from '../fixtures/conductor/rig.ts';
 
 const CHECK = { id: 'check', kind: 'script', entrypoint: 'check.sh' };
 
@@ -82,4 +82,43 @@ test('a fork rolls back to the state before a kept visit', async () => {
   expect(forked.code, forked.stderr + forked.stdout).toBe(0);
   expect(await keptIn(made, 'f')).toEqual(['implement#1']);
   expect(rig.read('.meow/worktrees/f/a.txt')).toBe('one\n');
+});
+
+test('a changed validator sees the worktree of the snapshot: new, deleted and binary files, and no later work', async () => {
+  await using made = await ConductorRig.setup(
+    {
+      'a.txt': 'one\n',
+      'gone.txt': 'here\n',
+      'check.sh': '#!/bin/sh\n{ cat a.txt; ls; od -An -tx1 bin; git status --porcelain; } > "$MEOW_RUN_DIR/seen"\n',
+      '.gitattributes': '* text\n',
+    },
+    '[conductor]\nallowed_entrypoints = ["check.sh"]\n',
+  );
+  const { rig } = made;
+  made.agents({
+    implement: String.raw`echo two >> a.txt; rm gone.txt; printf '\000\377\r\n' > bin; mkdir new; echo x > new/file`,
+    polish: 'echo three >> a.txt; rm -r new bin; git add -A; git commit -qm polished',
+  });
+  const steps = { implement: work('check'), check: validate('polish', [CHECK]), polish: work('STOP') };
+  made.workflow(steps);
+  expect(await made.run()).toMatchObject({ code: 0 });
+  const seen = rig.read('.meow/run/r/seen');
+  expect(seen).toMatch(/^one\ntwo\na\.txt\nbin\ncheck\.sh\nnew\n 00 ff 0d 0a\n/);
+  const [turns, user] = [made.turns(), userTree(rig)];
+  const original = await rig.shell(
+    'git -C .meow/worktrees/r status --porcelain; git -C .meow/worktrees/r log --format=%H',
+  );
+  made.workflow({ ...steps, check: validate('polish', [{ ...CHECK, args: ['again'] }]) });
+  const forked = await rig.meow('fork', 'r', '--source', 'w.yaml', '--id', 'f');
+  expect(forked.code, forked.stderr + forked.stdout).toBe(0);
+  expect(rig.read('.meow/run/f/seen')).toBe(seen);
+  expect(made.turns().slice(turns.length)).toEqual(['polish#1.turn 1']);
+  expect(await keptIn(made, 'f')).toEqual(['implement#1']);
+  expect(rig.read('.meow/worktrees/f/a.txt')).toBe('one\ntwo\nthree\n');
+  expect(userTree(rig), 'the tree of the user').toEqual(user);
+  const after = await rig.shell(
+    'git -C .meow/worktrees/r status --porcelain; git -C .meow/worktrees/r log --format=%H',
+  );
+  expect(after.stdout, 'the worktree of the original').toBe(original.stdout);
+  expect((await rig.meow('why', 'f', 'check#1')).stdout).toMatch(/It was not kept from run r: w\.yaml:\d+: .*"again"/);
 });

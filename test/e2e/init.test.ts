@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
+import type { JsonMap } from '../../src/base/json.ts';
 import { type Live, Rig, type RunObject } from '../rig/rig.ts';
+import { KINDS, parsed } from '../rig/schema-kinds.ts';
 
 const TEMPLATES = join(import.meta.dirname, '../../lib/init');
 
@@ -12,6 +15,7 @@ test('init creates an example that is valid and runs, and overwrites nothing', a
 wrote .meow/.gitignore
 wrote .meow/templates/hello.meow.toml
 wrote .meow/templates/hello.test.toml
+wrote .meow/schemas (for editors)
 
 Run the example:    meow run hello
 Run its tests:      meow test .meow/templates
@@ -29,6 +33,38 @@ Read and change it: .meow/templates/hello.meow.toml
   expect(rig.read('.meow/config.toml')).toBe('shell = "bash"\n');
 });
 
+test.each(readdirSync(TEMPLATES).flatMap((file) => /^(.*)\.meow\.toml$/.exec(file)?.[1] ?? []))(
+  'the files of the template %s name their schemas, which accept them',
+  async (template) => {
+    await using rig = await Rig.setup();
+    expect((await rig.meow('init', '--template', template)).code).toBe(0);
+    const files = ['config.toml', ...readdirSync(rig.path('.meow/templates')).map((file) => `templates/${file}`)];
+    for (const file of files) {
+      const text = rig.read(`.meow/${file}`);
+      const [, location = ''] = /^#:schema (\S+)\n/.exec(text) ?? [];
+      const schema = JSON.parse(rig.read(join('.meow', dirname(file), location))) as JsonMap;
+      const accepts = new Ajv({ strict: false }).compile(schema);
+      accepts(parsed('toml', text));
+      expect([file, accepts.errors]).toEqual([file, null]);
+    }
+  },
+);
+
+test('init writes the schemas that meow schema prints, and replaces those of another version', async () => {
+  await using rig = await Rig.setup();
+  await rig.meow('init');
+  const names = readdirSync(rig.path('.meow/schemas')).map((file) => file.replace(/\.json$/, ''));
+  expect(names.toSorted()).toEqual(Object.keys(KINDS).toSorted());
+  for (const name of names) {
+    expect(rig.read(`.meow/schemas/${name}.json`)).toBe((await rig.meow('schema', name)).stdout);
+  }
+  expect((await rig.meow('init')).stdout).toContain('kept  .meow/schemas (for editors)\n');
+  const schema = rig.read('.meow/schemas/sim.json');
+  rig.write('.meow/schemas/sim.json', '{}');
+  expect((await rig.meow('init')).stdout).toContain('wrote .meow/schemas (for editors)\n');
+  expect(rig.read('.meow/schemas/sim.json')).toBe(schema);
+});
+
 test('init keeps only the files of runs out of git', async () => {
   await using rig = await Rig.setup();
   await rig.meow('init');
@@ -36,7 +72,16 @@ test('init keeps only the files of runs out of git', async () => {
   rig.write('.meow/workflows/mine.meow.toml', '');
   rig.write('.meow/worktrees/w/file', '');
   expect((await rig.shell('git status --porcelain -uall')).stdout).toBe(
-    ['.gitignore', 'config.toml', 'templates/hello.meow.toml', 'templates/hello.test.toml', 'workflows/mine.meow.toml']
+    [
+      '.gitignore',
+      'config.toml',
+      ...Object.keys(KINDS)
+        .toSorted()
+        .map((name) => `schemas/${name}.json`),
+      'templates/hello.meow.toml',
+      'templates/hello.test.toml',
+      'workflows/mine.meow.toml',
+    ]
       .map((file) => `?? .meow/${file}\n`)
       .join(''),
   );

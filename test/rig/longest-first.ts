@@ -30,6 +30,8 @@ const LONGEST = [
   'test/contracts/opcode-work.test.ts',
   'test/e2e/conductor-killed.test.ts',
   'test/e2e/doctor.test.ts',
+  'test/e2e/fork-rules.test.ts',
+  'test/e2e/fork-sweep.test.ts',
   'test/e2e/interrupted.test.ts',
   'test/e2e/raymond-sessions.test.ts',
 ];

@@ -212,9 +212,15 @@ export interface RunObject {
   readonly steps: Readonly<
     Record<
       string,
-      { readonly status: string; readonly attempt: number; readonly outputs: Readonly<Record<string, unknown>> }
+      {
+        readonly status: string;
+        readonly attempt: number;
+        readonly outputs: Readonly<Record<string, unknown>>;
+        readonly kept_from: string | null;
+      }
     >
   >;
+  readonly cost: { readonly usd: number | null };
   readonly agents: readonly Readonly<Record<string, unknown>>[];
   readonly counts: Readonly<Record<string, number>>;
   readonly engine: { readonly pid: number } | null;

@@ -56,6 +56,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'languages/toml-fields.ts',
       'languages/toml-tree.ts',
       'languages/report.ts',
+      'languages/keys.ts',
+      'languages/sim-keys.ts',
     ],
   },
   drivers: { imports: ['base', 'sys', 'ir', 'engine/ports.ts', 'sim/mail.ts'] },

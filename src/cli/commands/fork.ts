@@ -1,8 +1,8 @@
 // `meow plan`: what a fork of a run would keep. The fork itself is a run: see run.ts.
 
 import { Adapters } from '../../app/adapters.ts';
-import { planLines, planView, plannedState, prepareFork } from '../../app/fork.ts';
-import { findProject } from '../../app/project.ts';
+import { type OldRun, planLines, planView, plannedState, type PreparedFork, prepareFork } from '../../app/fork.ts';
+import { findProject, type Project } from '../../app/project.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { readSettings } from '../../app/sources.ts';
 import { lineFinder } from '../../app/source-lines.ts';
@@ -24,10 +24,15 @@ export async function plan(source: string, { since, json, ...given }: PlanOption
   const run = await readRun(store, await resolveRun(store, since));
   const context = { project, settings: readSettings(project), adapters: new Adapters(project), store };
   const prepared = await prepareFork(context, run, { ...given, source, dryRun: true, allowance: {} });
+  return printPlan(project, { store, run }, prepared, json === true);
+}
+
+/** Also of a fork that is only tried: `--dry-run`. */
+export async function printPlan(project: Project, old: OldRun, prepared: PreparedFork, json: boolean): Promise<number> {
   printDiagnostics(prepared.diagnostics, paletteFor(process.stderr));
-  const planned = plannedState(prepared);
+  const planned = await plannedState(old, prepared);
   if (planned === null) return EXIT.failed;
-  const view = planView(run.state, planned, lineFinder(project, planned.program));
+  const view = planView(old.run.state, planned, lineFinder(project, planned.program));
   if (json) return printResult(view);
   printLines(planLines(view));
   return EXIT.done;

@@ -1,14 +1,16 @@
-// `meow init`: creates a `.meow` folder with a configuration and a runnable example. Existing files are kept.
+// `meow init`: creates a `.meow` folder with a configuration, a runnable example, and the schemas by which editors check files.
+// Existing files are kept, except schemas of another version.
 //
 // The examples are files of the package, lib/init/NAME.meow.toml, with their tests and the script of their simulated agents
-// beside them. The list shows their own descriptions.
+// beside them. The list shows their own descriptions. Each file gets a line that names its schema.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { findProject } from '../../app/project.ts';
+import { schemaLine, schemaNamed, schemaNames, schemaText } from '../../app/schemas.ts';
 import { packageFolder, shownPath } from '../../app/sources.ts';
-import { UsageError } from '../../base/errors.ts';
+import { present, UsageError } from '../../base/errors.ts';
 import { didYouMean } from '../../base/names.ts';
 import { asUsageError, isErrno } from '../../sys/errors.ts';
 import { EXIT, printLine } from '../output.ts';
@@ -17,22 +19,27 @@ const FIRST = 'hello';
 const ENDING = '.meow.toml';
 
 export function init({ template = FIRST }: { readonly template?: string }): number {
-  const folder = join(packageFolder(), 'lib/init');
-  const names = namesIn(folder);
+  const folder = templateFolder();
+  const names = templateNames();
   if (!names.includes(template)) throw unknownTemplate(folder, names, template);
   const project = findProject();
   const meow = join(project.cwd, '.meow');
   const example = join(meow, 'templates', `${template}${ENDING}`);
-  const beside = [`${template}.sim.toml`, `${template}.test.toml`].filter((file) => existsSync(join(folder, file)));
+  const beside = ['sim', 'test']
+    .map((schema) => ({ schema, file: `${template}.${schema}.toml` }))
+    .filter(({ file }) => existsSync(join(folder, file)));
   const made = [
-    write(join(meow, 'config.toml'), read(folder, 'config.toml')),
+    write(join(meow, 'config.toml'), schemaLine('config', `./${SCHEMAS}/config.json`) + read(folder, 'config.toml')),
     write(join(meow, '.gitignore'), IGNORED),
-    write(example, read(folder, `${template}${ENDING}`)),
-    ...beside.map((file) => write(join(meow, 'templates', file), read(folder, file))),
+    write(example, withSchema('meow', read(folder, `${template}${ENDING}`))),
+    ...beside.map(({ file, schema }) => write(join(meow, 'templates', file), withSchema(schema, read(folder, file)))),
   ];
   for (const { path, isNew } of made) {
     printLine(`${isNew ? 'wrote' : 'kept '} ${shownPath(project, path)}${isNew ? '' : ' (exists)'}`);
   }
+  const schemas = schemaNames().map(({ name }) => writeSchema(join(meow, SCHEMAS), name));
+  const isKept = schemas.every((isWritten) => !isWritten);
+  printLine(`${isKept ? 'kept ' : 'wrote'} ${shownPath(project, join(meow, SCHEMAS))} (for editors)`);
   printLine();
   printLine(`Run the example:    meow run ${template}`);
   printLine(`Run its tests:      meow test .meow/templates`);
@@ -40,12 +47,38 @@ export function init({ template = FIRST }: { readonly template?: string }): numb
   return EXIT.done;
 }
 
+/** The folder of schemas in `.meow`. */
+const SCHEMAS = 'schemas';
+
+/** For a file in the folder of templates. */
+function withSchema(name: string, text: string): string {
+  return schemaLine(name, `../${SCHEMAS}/${name}.json`) + text;
+}
+
+/** Whether it was absent or different. */
+function writeSchema(folder: string, name: string): boolean {
+  const path = join(folder, `${name}.json`);
+  const text = schemaText(present(schemaNamed(name), `the schema ${name}`));
+  const { isNew } = write(path, text);
+  if (isNew) return true;
+  if (readFileSync(path, 'utf8') === text) return false;
+  rmSync(path);
+  write(path, text);
+  return true;
+}
+
 /** Files of runs. Workflows may be stored beside them. */
 const IGNORED = '/workflows/*/\n/workflows/*.yaml\n/workflows/*.yaml.*\n/worktrees/\n';
 
+function templateFolder(): string {
+  return join(packageFolder(), 'lib/init');
+}
+
 /** The recommended one first. */
-function namesIn(folder: string): readonly string[] {
-  const names = readdirSync(folder).flatMap((file) => (file.endsWith(ENDING) ? [file.slice(0, -ENDING.length)] : []));
+export function templateNames(): readonly string[] {
+  const names = readdirSync(templateFolder()).flatMap((file) =>
+    file.endsWith(ENDING) ? [file.slice(0, -ENDING.length)] : [],
+  );
   return [FIRST, ...names.filter((name) => name !== FIRST).toSorted()];
 }
 

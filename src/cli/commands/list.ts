@@ -13,7 +13,7 @@ import { type Cost, costText, type CostView, reportedCost, runDuration } from '.
 import { EXIT, printLines, printResult, warn } from '../output.ts';
 import { inColumns, lineWidth, paletteFor } from '../terminal.ts';
 
-const STATUSES = [
+export const STATUSES: readonly string[] = [
   ...(['pending', 'running', 'waiting', 'paused', 'cleaning_up', 'done', 'failed', 'stopped'] as const),
   'interrupted',
   'unreadable',

@@ -8,7 +8,7 @@ import { follow } from '../../app/follow.ts';
 import type { RunState } from '../../app/observer.ts';
 import { findProject } from '../../app/project.ts';
 import type { ReadRun, Store } from '../../app/runs.ts';
-import { CLEANUP_STEP, effectId, readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
+import { CLEANUP_STEP, effectId, hasRun, readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
 import { eventsAsText, hasExited, hasOutput, outputPrefix, OutputReader } from '../../app/step-output.ts';
 import { UsageError } from '../../base/errors.ts';
 import { visibleControls } from '../../base/sanitize.ts';
@@ -23,8 +23,9 @@ export async function logs(
 ): Promise<number> {
   const project = findProject();
   const store = storeOf(project);
-  const run = await readRun(store, await resolveRun(store, wanted));
-  const id = stepMeant(run, step ?? chosenStep(run, 'output'));
+  const named = await readRun(store, await resolveRun(store, wanted));
+  const id = stepMeant(named, step ?? chosenStep(named, 'output'));
+  const run = await runThatHas(store, named, id);
   const printer = printerFor(options.raw === true ? null : new Adapters(project));
   if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null, printer);
   const attempt = attemptMeant(run, id, options.attempt ?? null);
@@ -46,6 +47,21 @@ export async function logs(
     warn(`step ${id} has no output of its own; that of ${other.id}: meow logs ${run.id} ${other.id}`);
   else if (bytes === 0 && process.stdout.isTTY) warn(`step ${id} has printed nothing (attempt ${attempt})`);
   return EXIT.done;
+}
+
+/** The run in which a kept step ran. Throws a UsageError if that was deleted. */
+async function runThatHas(store: Store, run: ReadRun, step: string): Promise<ReadRun> {
+  const from = run.state.steps.get(step)?.keptFrom ?? null;
+  if (from === null) return run;
+  if (!(await hasRun(store, from))) {
+    throw new UsageError(
+      `step ${step} was kept from run ${from}, which was deleted with its output`,
+      `its results: meow show ${run.id} ${step}`,
+    );
+  }
+  const older = await runThatHas(store, await readRun(store, from), step);
+  if (older.id === from) warn(`step ${step} was kept from run ${from}; this is its output there`);
+  return older;
 }
 
 /** A step with output. */
@@ -85,11 +101,11 @@ function attemptMeant(run: ReadRun, id: string, wanted: number | null): number {
       id === CLEANUP_STEP
         ? `it runs when the run has ended, where the workflow has one: meow show ${run.id}`
         : `see why: meow why ${run.id} ${id}`;
-    throw new UsageError(`${named(id)} of run ${run.id} has not started`, cure);
+    throw new UsageError(`${nameOf(id)} of run ${run.id} has not started`, cure);
   }
   if (wanted === null || wanted <= latest) return wanted ?? latest;
   throw new UsageError(
-    `${named(id)} has no attempt ${wanted}: ${latest === 1 ? 'there was only one' : `the latest is ${latest}`}`,
+    `${nameOf(id)} has no attempt ${wanted}: ${latest === 1 ? 'there was only one' : `the latest is ${latest}`}`,
     `meow logs ${run.id} ${id}`,
   );
 }
@@ -99,7 +115,7 @@ function latestAttempt(state: RunState, id: string): number {
   return id === CLEANUP_STEP ? state.cleanups : (state.steps.get(id)?.attempt ?? 0);
 }
 
-function named(id: string): string {
+function nameOf(id: string): string {
   return id === CLEANUP_STEP ? 'the cleanup' : `step ${id}`;
 }
 

@@ -18,7 +18,7 @@ import {
 } from '../../app/prepare-run.ts';
 import { findProject, ownEnvironment, type Project } from '../../app/project.ts';
 import { resumeSession, type SessionOptions, startSession } from '../../app/run-session.ts';
-import { openRun, readRun, resolveRun, type Store, storeOf } from '../../app/runs.ts';
+import { openRun, readRun, type ReadRun, resolveRun, type Store, storeOf } from '../../app/runs.ts';
 import { changedSources, readSettings, type Settings, shownPath } from '../../app/sources.ts';
 import { describeWorkspace } from '../../app/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
@@ -73,12 +73,25 @@ export async function fork(wanted: string, options: ForkOptions, reload = false)
   const old = await readRun(store, await resolveRun(store, wanted));
   const settings = settingsFor(project, options);
   const adapters = new Adapters(project);
-  const source = reload ? { source: old.program.source.name } : {};
+  // The name of a run's workflow counts in the folder in which the run was started.
+  const context = {
+    project: { ...project, ...(reload ? { cwd: cwdOf(old, project) } : {}) },
+    settings,
+    adapters,
+    store,
+  };
+  const source = reload ? { source: old.state.request?.given?.reference ?? old.program.source.name } : {};
   const flags = { ...options, ...source, allowance: allowanceIn(options) };
   const { artifactsOf, prepareFork, withKeptFiles } = await import('../../app/fork.ts');
-  const prepared = await prepareFork({ project, settings, adapters, store }, old, flags);
+  const prepared = await prepareFork(context, old, flags);
+  if (options.dryRun)
+    return (await import('./fork.ts')).printPlan(context.project, { store, run: old }, prepared, options.json === true);
   const kept = withKeptFiles(store, prepared.fork, artifactsOf(project, old));
   return startPrepared({ project, settings, adapters }, prepared, options, kept);
+}
+
+function cwdOf({ state }: ReadRun, project: Project): string {
+  return state.request?.cwd ?? project.cwd;
 }
 
 interface ForkOptions extends RunOptions {

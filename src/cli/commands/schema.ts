@@ -1,14 +1,14 @@
 // `meow schema`: the JSON Schema of a kind of document, for editors.
 
-import { schemaNamed, schemaNames } from '../../app/schemas.ts';
+import { schemaNamed, schemaNames, schemaText } from '../../app/schemas.ts';
 import { UsageError } from '../../base/errors.ts';
 import { didYouMean } from '../../base/names.ts';
-import { EXIT, printLine } from '../output.ts';
+import { EXIT, print, printLine } from '../output.ts';
 
 /** Without a name, lists the names. */
 export function schema(name: string | undefined): number {
   if (name === undefined) for (const line of namedLines()) printLine(line);
-  else printLine(JSON.stringify(schemaNamed(name) ?? refuse(name), null, 2));
+  else print(schemaText(schemaNamed(name) ?? refuse(name)));
   return EXIT.done;
 }
 

@@ -1,14 +1,15 @@
 // Sections of an adapter, typed access to their keys, and texts with {{…}}. As in toml-fields.ts, absent keys are null
-// and errors are reported. The keys of a section are those that its reader asks for; any other is a warning. Which
-// placeholders are allowed in a text depends on its position; ir/adapter.ts lists them all.
+// and errors are reported. A section has the keys of its table in keys.ts; any other is a warning. Which placeholders are
+// allowed in a text depends on its position; ir/adapter.ts lists them all.
 
 import { type Hole, PLACEHOLDERS } from '../../ir/adapter.ts';
 import { keyName } from '../../ir/prompt-text.ts';
 import { referencesIn, type Text } from '../../ir/text.ts';
+import { type KeyIn, namesOf, type Table } from '../keys.ts';
 import { checkKeys, listed, missing, type Report, START, suggest } from '../report.ts';
 import { readTemplate, scriptText, type Hole as TemplateHole, verbatimText } from '../template.ts';
 import { booleanAt, durationAt, stringAt, tableAt, wordAt, wrongType } from '../toml-fields.ts';
-import { placeWithin, type TomlEntry, type TomlString, type TomlTable, type TomlValue } from '../toml-tree.ts';
+import { placeWithin, type TomlString, type TomlTable, type TomlValue } from '../toml-tree.ts';
 
 /** The file being read. */
 export interface Reading {
@@ -18,71 +19,77 @@ export interface Reading {
   readonly used: Set<string>;
 }
 
-type ReadSection<T> = (section: Fields) => T;
+type ReadSection<Section extends Table, T> = (section: Fields<KeyIn<Section>>) => T;
 
 /** `[NAME]`; null if it is absent. `advice`: what to write after the header. */
-export function sectionAt<T>(reading: Reading, name: string, advice: string, read: ReadSection<T>): T | null {
+export function sectionAt<Section extends Table, T>(
+  reading: Reading,
+  section: Section,
+  advice: string,
+  read: ReadSection<Section, T>,
+): T | null {
+  const { name } = section;
   const table = tableAt(reading.report, reading.root, name, `Write [${name}] and ${advice}.`);
-  return table === null ? null : readSection(reading, table, `[${name}]`, read);
+  return table === null ? null : readSection(reading, table, section, `[${name}]`, read);
 }
 
 /** The same; without the section, all its keys are absent. */
-export function optionalSection<T>(reading: Reading, name: string, advice: string, read: ReadSection<T>): T {
+export function optionalSection<Section extends Table, T>(
+  reading: Reading,
+  section: Section,
+  advice: string,
+  read: ReadSection<Section, T>,
+): T {
   const empty: TomlTable = { kind: 'table', place: START, entries: new Map() };
-  return sectionAt(reading, name, advice, read) ?? readSection(reading, empty, `[${name}]`, read);
+  return sectionAt(reading, section, advice, read) ?? readSection(reading, empty, section, `[${section.name}]`, read);
 }
 
 /** `[[NAME]]`: tables of the same name. `value`: that of `key`. */
-export function sectionsAt<T>(
+export function sectionsAt<Section extends Table, T>(
   reading: Reading,
   value: TomlValue | undefined,
   key: string,
-  read: ReadSection<T>,
-  name = key,
+  section: Section,
+  read: ReadSection<Section, T>,
 ): readonly T[] {
+  const name = `[[${section.name}]]`;
   const items = value?.kind === 'list' ? value.items : [value];
   return items.flatMap((item) => {
     if (item === undefined) return [];
-    if (item.kind === 'table' && value?.kind === 'list') return [readSection(reading, item, `[[${name}]]`, read)];
-    const hint = `Write [[${name}]], and its keys below it.`;
+    if (item.kind === 'table' && value?.kind === 'list') return [readSection(reading, item, section, name, read)];
+    const hint = `Write ${name}, and its keys below it.`;
     return wrongType(reading.report, item, `"${key}" must be a list of tables`, hint) ?? [];
   });
 }
 
 /** `name`: that of the section in messages. */
-function readSection<T>(reading: Reading, table: TomlTable, name: string, read: ReadSection<T>): T {
-  const entries = new AskedEntries(table.entries);
-  const result = read(fieldsOf(reading, { ...table, entries }, name));
-  checkKeys(reading.report, table, [...entries.asked], name, 'warning');
-  return result;
+function readSection<Section extends Table, T>(
+  reading: Reading,
+  table: TomlTable,
+  section: Section,
+  name: string,
+  read: ReadSection<Section, T>,
+): T {
+  checkKeys(reading.report, table, namesOf(section.keys), name, 'warning');
+  return read(fieldsOf<KeyIn<Section>>(reading, table, name));
 }
 
-/** Remembers the keys that were asked for. */
-class AskedEntries extends Map<string, TomlEntry> {
-  readonly asked = new Set<string>();
+export type Fields<Key extends string> = ReturnType<typeof fieldsOf<Key>>;
 
-  override get(key: string): TomlEntry | undefined {
-    this.asked.add(key);
-    return super.get(key);
-  }
-}
-
-export type Fields = ReturnType<typeof fieldsOf>;
-
-function fieldsOf(reading: Reading, table: TomlTable, name: string) {
+function fieldsOf<Key extends string>(reading: Reading, table: TomlTable, name: string) {
   const { report } = reading;
-  const value = (key: string): TomlValue | undefined => table.entries.get(key)?.value;
+  const value = (key: Key): TomlValue | undefined => table.entries.get(key)?.value;
   /** A text that must not be empty. */
-  const filled = (key: string): TomlString | null => {
+  const filled = (key: Key): TomlString | null => {
     const string = stringAt(report, table, key);
     if (string === null || string.value.trim() !== '') return string;
     return report.error('invalid-value', string.place, `"${key}" is empty`, 'Write something, or remove the line.');
   };
-  const require = (key: string, hint: string): void => {
+  const require = (key: Key, hint: string): void => {
     if (value(key) === undefined) missing(report, table.place, name, key, hint);
   };
   /** A list of texts, empty if absent; a single text needs no brackets. */
-  const texts = (key: string): readonly TomlString[] => {
+  const texts = (key: Key): readonly TomlString[] => {
     const written = value(key);
     const items = written?.kind === 'list' ? written.items : [written];
     return items.flatMap((item) => {
@@ -99,27 +106,25 @@ function fieldsOf(reading: Reading, table: TomlTable, name: string) {
     filled,
     texts,
     require,
-    text: (key: string): string | null => filled(key)?.value ?? null,
-    needed: (key: string, hint: string): TomlString | null => {
+    text: (key: Key): string | null => filled(key)?.value ?? null,
+    needed: (key: Key, hint: string): TomlString | null => {
       require(key, hint);
       return filled(key);
     },
     /** A command, or a part of one. `more`: additional placeholders allowed here. */
-    command: (key: string, more: readonly Hole[] = []): Text | null => {
+    command: (key: Key, more: readonly Hole[] = []): Text | null => {
       const string = filled(key);
       return string === null ? null : commandText(reading, string, more);
     },
-    string: (key: string): string | null => stringAt(report, table, key)?.value ?? null,
-    boolean: (key: string): boolean | null => booleanAt(report, table, key),
-    duration: (key: string): number | null => durationAt(report, table, key),
-    table: (key: string, hint: string): TomlTable | null => tableAt(report, table, key, hint),
-    word: <Word extends string>(key: string, words: readonly Word[]): Word | null => wordAt(report, table, key, words),
-    patterns: (key: string): readonly string[] => texts(key).flatMap((text) => pattern(report, text) ?? []),
+    string: (key: Key): string | null => stringAt(report, table, key)?.value ?? null,
+    boolean: (key: Key): boolean | null => booleanAt(report, table, key),
+    duration: (key: Key): number | null => durationAt(report, table, key),
+    table: (key: Key, hint: string): TomlTable | null => tableAt(report, table, key, hint),
+    word: <Word extends string>(key: Key, words: readonly Word[]): Word | null => wordAt(report, table, key, words),
+    patterns: (key: Key): readonly string[] => texts(key).flatMap((text) => pattern(report, text) ?? []),
     /** Names of terminal keys, as in tmux. */
-    keys: (key: string): readonly string[] | null =>
+    keys: (key: Key): readonly string[] | null =>
       value(key) === undefined ? null : texts(key).flatMap((text) => pressed(report, text) ?? []),
-    /** The signal that asks a process to exit. */
-    signal: () => wordAt(report, table, 'signal', ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) ?? 'SIGTERM',
   };
 }
 

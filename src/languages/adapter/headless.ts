@@ -1,24 +1,19 @@
 // Channels without a terminal: one process per prompt (`[headless]`), or a protocol (`[acp]`).
 
-import {
-  type AcpProfile,
-  type HeadlessProfile,
-  type Hole,
-  NEVER_ASKS,
-  type PermissionArgs,
-  PERMISSIONS,
-} from '../../ir/adapter.ts';
+import { type AcpProfile, type HeadlessProfile, type Hole, NEVER_ASKS, type PermissionArgs } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, listed, suggest } from '../report.ts';
 import { stringAt } from '../toml-fields.ts';
 import { type Fields, hasPlaceholder, type Reading, sectionAt } from './fields.ts';
+import { ACP, ACP_PERMISSIONS, HEADLESS, PERMISSION_ARGS, PROMPT_INPUTS, SESSION_IDS, SIGNALS } from './keys.ts';
 
 /** Output format of an agent that prints only its answer. */
 const PLAIN = 'text';
 
 export function readHeadless(reading: Reading, readers: readonly string[]): HeadlessProfile | null {
-  return sectionAt(reading, 'headless', 'below it command = "my-agent"', (headless) => {
-    const prompt = headless.word('prompt', ['stdin', 'argument'] as const) ?? 'stdin';
+  return sectionAt(reading, HEADLESS, 'below it command = "my-agent"', (headless) => {
+    const prompt = headless.word('prompt', PROMPT_INPUTS) ?? 'stdin';
     const reader = readReader(reading, headless, readers);
     const commands = readSessionCommands(reading, headless, {
       resume: 'resume',
@@ -42,12 +37,12 @@ export function readHeadless(reading: Reading, readers: readonly string[]): Head
       effortArgs: headless.command('effort_args', ['effort']),
       prompt,
       reader,
-      signal: headless.signal(),
+      signal: readSignal(headless),
     };
   });
 }
 
-function readReader({ report }: Reading, headless: Fields, readers: readonly string[]): string {
+function readReader({ report }: Reading, headless: Fields<'reader'>, readers: readonly string[]): string {
   const reader = headless.filled('reader');
   if (reader === null) return PLAIN;
   if (!readers.includes(reader.value)) {
@@ -58,30 +53,35 @@ function readReader({ report }: Reading, headless: Fields, readers: readonly str
 }
 
 export function readAcp(reading: Reading): AcpProfile | null {
-  return sectionAt(reading, 'acp', 'below it command = "my-agent --acp"', (acp) => {
+  return sectionAt(reading, ACP, 'below it command = "my-agent --acp"', (acp) => {
     acp.require('command', 'Say how the agent is started: command = "my-agent --acp".');
     return {
       command: acp.command('command') ?? '',
-      permission: acp.word('permission', ['ask', 'edits', 'allow', 'deny'] as const) ?? 'ask',
-      signal: acp.signal(),
+      permission: acp.word('permission', ACP_PERMISSIONS) ?? 'ask',
+      signal: readSignal(acp),
     };
   });
 }
 
+/** The signal that asks a process to exit. */
+export function readSignal(section: Fields<'signal'>): (typeof SIGNALS)[number] {
+  return section.word('signal', SIGNALS) ?? 'SIGTERM';
+}
+
 /** Without `all`, the commands as they are allow everything. */
-export function readPermissions({ report }: Reading, section: Fields): PermissionArgs {
+export function readPermissions({ report }: Reading, section: Fields<'permissions'>): PermissionArgs {
   const hint = 'Write permissions = { ask = "ARGUMENTS", edits = "ARGUMENTS", all = "ARGUMENTS" }.';
   const table = section.table('permissions', hint);
   if (table === null) return NEVER_ASKS;
-  checkKeys(report, table, PERMISSIONS, '"permissions"', 'warning');
+  checkKeys(report, table, namesOf(PERMISSION_ARGS.keys), '"permissions"', 'warning');
   const args = (key: string): string | null => stringAt(report, table, key)?.value ?? null;
   return { ask: args('ask'), edits: args('edits'), all: args('all') ?? '' };
 }
 
 /** The keys for sessions, which have other names in each section. */
-interface SessionKeys {
-  readonly resume: string;
-  readonly fork: string;
+interface SessionKeys<Key> {
+  readonly resume: Key;
+  readonly fork: Key;
   /** Why the agent itself cannot report its session there; null if it can. */
   readonly cannotReport: string | null;
   /** Placeholders with a value in all commands. */
@@ -89,12 +89,12 @@ interface SessionKeys {
 }
 
 /** Commands that start, resume or fork a session, and who chooses the id of a new one. */
-export function readSessionCommands(
+export function readSessionCommands<Key extends string>(
   { report }: Reading,
-  section: Fields,
-  { resume: resumeKey, fork: forkKey, cannotReport, more }: SessionKeys,
+  section: Fields<NoInfer<Key> | 'command' | 'session_id'>,
+  { resume: resumeKey, fork: forkKey, cannotReport, more }: SessionKeys<Key>,
 ): Pick<HeadlessProfile, 'command' | 'resume' | 'fork' | 'sessionId'> {
-  const declared = section.word('session_id', ['chosen', 'told', 'none'] as const);
+  const declared = section.word('session_id', SESSION_IDS);
   const chosen: readonly Hole[] = declared === null || declared === 'chosen' ? ['session_id'] : [];
   const command = section.command('command', [...more, ...chosen]);
   section.require('command', 'Say how the agent is started: command = "my-agent".');
@@ -108,7 +108,7 @@ export function readSessionCommands(
   const forked: readonly Hole[] = sessionId === 'chosen' ? ['session_id', 'new_session_id'] : ['session_id'];
   const resume = section.command(resumeKey, [...more, 'session_id']);
   const fork = section.command(forkKey, [...more, ...forked]);
-  const need = (key: string, text: Text | null, hole: Hole, severity: 'error' | 'warning' = 'error'): void => {
+  const need = (key: Key | 'command', text: Text | null, hole: Hole, severity: 'error' | 'warning' = 'error'): void => {
     const written = section.value(key);
     if (text === null || written === undefined || hasPlaceholder(text, hole)) return;
     const message = `"${key}" does not say which session: it has no {{${hole}}}`;

@@ -4,13 +4,15 @@
 import { type Diagnostic, hasErrors, makeSource } from '../../base/source.ts';
 import { type Adapter, type AdapterFile, channelsOf, type ProgramCheck } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
+import { type KeyIn, namesOf } from '../keys.ts';
 import { checkKeys, createReport, missing, type Report, START } from '../report.ts';
 import { isVariableName, readEnvironment, tableAt } from '../toml-fields.ts';
 import type { TomlString } from '../toml-tree.ts';
 import { readToml } from '../toml.ts';
 import { type Fields, groupsIn, pattern, plainText, type Reading, sectionAt, sectionsAt } from './fields.ts';
 import { readAcp, readHeadless } from './headless.ts';
-import { readTerminal, TERMINAL_SECTIONS } from './terminal.ts';
+import { ADAPTER, CHECK, FILE, FORMATS, HEAD, HOME, HOOKS, LIMIT, MAILBOX, PROGRAM, RESETS } from './keys.ts';
+import { readTerminal } from './terminal.ts';
 
 export interface AdapterInput {
   /** Path as the user knows it. */
@@ -32,22 +34,8 @@ export function readAdapter({ file, text, readers }: AdapterInput): {
   return { adapter: hasErrors(diagnostics) ? null : adapter, diagnostics };
 }
 
-const SECTIONS = [
-  'adapter',
-  'program',
-  'environment',
-  'home',
-  'files',
-  'hooks',
-  ...TERMINAL_SECTIONS,
-  'headless',
-  'acp',
-  'mailbox',
-  'limits',
-];
-
 function read(reading: Reading, readers: readonly string[]): Adapter {
-  checkKeys(reading.report, reading.root, SECTIONS, 'an adapter', 'warning');
+  checkKeys(reading.report, reading.root, namesOf(ADAPTER.root.keys), 'an adapter', 'warning');
   const hooks = readHooks(reading);
   const adapter: Adapter = {
     ...readHead(reading),
@@ -59,7 +47,7 @@ function read(reading: Reading, readers: readonly string[]): Adapter {
     terminal: readTerminal(reading, hooks),
     headless: readHeadless(reading, readers),
     acp: readAcp(reading),
-    mailbox: sectionAt(reading, 'mailbox', 'below it enabled = true', (mailbox) => mailbox.boolean('enabled')) ?? false,
+    mailbox: sectionAt(reading, MAILBOX, 'below it enabled = true', (mailbox) => mailbox.boolean('enabled')) ?? false,
     limits: readLimits(reading),
   };
   checkChannels(reading, adapter);
@@ -71,7 +59,7 @@ function readHead(reading: Reading): Pick<Adapter, 'name' | 'description' | 'isD
   const { report, root } = reading;
   const advice = 'below it name = "my-agent"';
   if (!root.entries.has('adapter')) missing(report, START, 'the file', '[adapter]', `Write [adapter] and ${advice}.`);
-  const head = sectionAt(reading, 'adapter', advice, (section) => {
+  const head = sectionAt(reading, HEAD, advice, (section) => {
     const name = section.needed('name', 'Give it the name that workflows use: name = "my-agent".');
     if (name !== null && !isAdapterName(name.value)) {
       const message = `${JSON.stringify(name.value)} is not a valid name for an adapter`;
@@ -94,10 +82,10 @@ export function isAdapterName(text: string): boolean {
 
 function readLimits(reading: Reading): Adapter['limits'] {
   const { report, root } = reading;
-  return sectionsAt(reading, root.entries.get('limits')?.value, 'limits', (limit) => {
+  return sectionsAt(reading, root.entries.get('limits')?.value, 'limits', LIMIT, (limit) => {
     const written = limit.needed('pattern', "Say what the agent says then: pattern = 'usage limit'.");
     const source = written === null ? null : pattern(report, written);
-    const reset = limit.word('reset', ['epoch', 'duration', 'clock'] as const);
+    const reset = limit.word('reset', RESETS);
     if (written !== null && source !== null && reset !== null && groupsIn(source) === 0) {
       const message = 'the pattern has no group, and its first group must tell when the limit ends';
       const hint = "Put it in brackets: 'try again in (\\d+m)'; or remove reset.";
@@ -125,8 +113,8 @@ function checkHook({ report, root, used }: Reading): void {
 }
 
 function readHooks(reading: Reading): Adapter['hooks'] {
-  return sectionAt(reading, 'hooks', 'below it accepted = "NAME"', (hooks) => {
-    const hook = (key: string): string | null => {
+  return sectionAt(reading, HOOKS, 'below it accepted = "NAME"', (hooks) => {
+    const hook = (key: KeyIn<typeof HOOKS>): string | null => {
       const name = hooks.filled(key);
       return name === null ? null : hookName(reading.report, name);
     };
@@ -154,13 +142,13 @@ function hookName(report: Report, { value, place }: TomlString): string | null {
 }
 
 function readProgram(reading: Reading): Adapter['program'] {
-  return sectionAt(reading, 'program', 'below it name = "PROGRAM"', (program) => {
+  return sectionAt(reading, PROGRAM, 'below it name = "PROGRAM"', (program) => {
     const name = program.needed('name', 'Name what is started: name = "my-agent".');
     if (name !== null && /[\s/]/.test(name.value)) {
       const message = `${JSON.stringify(name.value)} is not a valid name for a program`;
       reading.report.error('invalid-name', name.place, message, 'It is looked for on PATH by its name alone.');
     }
-    const readCheck = (check: Fields): ProgramCheck => ({
+    const readCheck = (check: Fields<KeyIn<typeof CHECK>>): ProgramCheck => ({
       name: check.needed('name', 'Describe the check in a word or two: name = "first start".')?.value ?? '',
       command: check.needed('command', 'Write a command that succeeds where all is well.')?.value ?? '',
       cure: check.needed('cure', 'Say what is to be done where it does not.')?.value ?? '',
@@ -172,7 +160,7 @@ function readProgram(reading: Reading): Adapter['program'] {
       install: program.text('install'),
       loginCommand: program.text('login_command'),
       loginCure: program.text('login_cure'),
-      checks: sectionsAt(reading, program.value('checks'), 'checks', readCheck, 'program.checks'),
+      checks: sectionsAt(reading, program.value('checks'), 'checks', CHECK, readCheck),
     };
   });
 }
@@ -186,7 +174,7 @@ function readOwnEnvironment(reading: Reading): Adapter['environment'] {
 
 function readHome(reading: Reading): Adapter['home'] {
   const { report } = reading;
-  return sectionAt(reading, 'home', 'below it variable and from', (home) => {
+  return sectionAt(reading, HOME, 'below it variable and from', (home) => {
     const hint = 'Name the variable that tells the agent where its home is: variable = "AGENT_HOME".';
     const variable = home.needed('variable', hint);
     if (variable !== null && !isVariableName(variable.value)) {
@@ -203,11 +191,9 @@ function readHome(reading: Reading): Adapter['home'] {
   });
 }
 
-const FORMATS = ['json', 'toml', 'text'] as const;
-
 function readFiles(reading: Reading): Adapter['files'] {
   const { report, root } = reading;
-  return sectionsAt(reading, root.entries.get('files')?.value, 'files', (file) => {
+  return sectionsAt(reading, root.entries.get('files')?.value, 'files', FILE, (file) => {
     const path = file.needed('path', 'Say where it is written: path = "settings.json".');
     const content = file.needed('content', "Write what is in it: content = '''…'''.");
     if (path !== null) relativePath(report, path, /^\{\{\s*home\s*\}\}\//);

@@ -1,22 +1,23 @@
 // Reads the terminal profile of an agent: `[spawn]` and related sections.
 
-import {
-  type Adapter,
-  type Alteration,
-  DEFAULT_TIMING,
-  type Injection,
-  type TerminalProfile,
-  type Timing,
-} from '../../ir/adapter.ts';
+import { type Adapter, DEFAULT_TIMING, type Injection, type TerminalProfile, type Timing } from '../../ir/adapter.ts';
 import { missing } from '../report.ts';
 import { word } from '../toml-fields.ts';
 import { optionalSection, pattern, type Reading, sectionAt, sectionsAt } from './fields.ts';
-import { readPermissions, readSessionCommands } from './headless.ts';
-
-/** Sections without meaning for an agent without a terminal. */
-const PARTS = ['ready', 'prompt_injection', 'acknowledge', 'dialogs', 'liveness', 'graceful_stop', 'timing'];
-
-export const TERMINAL_SECTIONS: readonly string[] = ['spawn', ...PARTS];
+import { readPermissions, readSessionCommands, readSignal } from './headless.ts';
+import {
+  ACKNOWLEDGE,
+  ALTERATIONS,
+  DIALOG,
+  GRACEFUL_STOP,
+  INJECTION,
+  LIVENESS,
+  METHODS,
+  READY,
+  SPAWN,
+  TERMINAL_SECTION_NAMES,
+  TIMING,
+} from './keys.ts';
 
 const STARTUP_MS = 3_000;
 
@@ -31,7 +32,7 @@ export function readTerminal(reading: Reading, hooks: Adapter['hooks']): Termina
     timing: readTiming(reading),
   };
   warnOfParts(reading);
-  return sectionAt(reading, 'spawn', 'below it command = "my-agent"', (spawn) => {
+  return sectionAt(reading, SPAWN, 'below it command = "my-agent"', (spawn) => {
     const { command, resume, fork, sessionId } = readSessionCommands(reading, spawn, {
       resume: 'resume_command',
       fork: 'fork_command',
@@ -46,7 +47,7 @@ export function readTerminal(reading: Reading, hooks: Adapter['hooks']): Termina
 
 function warnOfParts({ report, root }: Reading): void {
   if (root.entries.has('spawn')) return;
-  for (const name of PARTS) {
+  for (const name of TERMINAL_SECTION_NAMES) {
     const entry = root.entries.get(name);
     if (entry === undefined) continue;
     const message = `"${name}" applies to agents in a terminal, but [spawn] is missing`;
@@ -57,7 +58,7 @@ function warnOfParts({ report, root }: Reading): void {
 const READY_MS = 30_000;
 
 function readReady(reading: Reading): TerminalProfile['ready'] {
-  return sectionAt(reading, 'ready', 'below it patterns = ["…"]', (ready) => {
+  return sectionAt(reading, READY, 'below it patterns = ["…"]', (ready) => {
     const written = ready.value('patterns');
     if (written === undefined || (written.kind === 'list' && written.items.length === 0)) {
       const hint = "Say what is on the screen when it can take a prompt: patterns = ['^>'].";
@@ -67,13 +68,12 @@ function readReady(reading: Reading): TerminalProfile['ready'] {
   });
 }
 
-const ALTERATIONS: readonly Alteration[] = ['tabs', 'carriage-returns', 'controls', 'invisibles', 'composition'];
 /** Typed text is read key by key; the delay keeps the submitting key from becoming part of it. */
 const POST_MS: Readonly<Record<Injection['method'], number>> = { paste: 100, literal: 300, keys: 300 };
 
 function readInjection(reading: Reading): Injection {
-  return optionalSection(reading, 'prompt_injection', 'its keys below it', (injection) => {
-    const method = injection.word('method', ['paste', 'literal', 'keys'] as const) ?? 'paste';
+  return optionalSection(reading, INJECTION, 'its keys below it', (injection) => {
+    const method = injection.word('method', METHODS) ?? 'paste';
     return {
       preKeys: injection.keys('pre_keys') ?? [],
       preDelayMs: injection.duration('pre_delay') ?? 0,
@@ -92,7 +92,7 @@ function readInjection(reading: Reading): Injection {
 const ACKNOWLEDGE_MS = 2_000;
 
 function readAcknowledgement(reading: Reading, hooks: Adapter['hooks']): TerminalProfile['acknowledge'] {
-  return optionalSection(reading, 'acknowledge', 'below it hook = true', (acknowledge) => {
+  return optionalSection(reading, ACKNOWLEDGE, 'below it hook = true', (acknowledge) => {
     const hasHook = (hooks?.accepted ?? null) !== null;
     const byHook = acknowledge.boolean('hook') ?? hasHook;
     if (byHook && !hasHook) {
@@ -110,7 +110,7 @@ function readAcknowledgement(reading: Reading, hooks: Adapter['hooks']): Termina
 }
 
 function readDialogs(reading: Reading): TerminalProfile['dialogs'] {
-  return sectionsAt(reading, reading.root.entries.get('dialogs')?.value, 'dialogs', (dialog) => {
+  return sectionsAt(reading, reading.root.entries.get('dialogs')?.value, 'dialogs', DIALOG, (dialog) => {
     const name = dialog.needed('name', 'Say what is asked: name = "permission".');
     const shown = dialog.needed('pattern', "Say what is on the screen then: pattern = 'Do you trust'.");
     return {
@@ -126,7 +126,7 @@ function readDialogs(reading: Reading): TerminalProfile['dialogs'] {
 }
 
 function readLiveness(reading: Reading): TerminalProfile['liveness'] {
-  return optionalSection(reading, 'liveness', 'below it idle = "15m"', (liveness) => ({
+  return optionalSection(reading, LIVENESS, 'below it idle = "15m"', (liveness) => ({
     firstMs: liveness.duration('first'),
     idleMs: liveness.duration('idle'),
     failed: liveness.patterns('failed'),
@@ -136,16 +136,16 @@ function readLiveness(reading: Reading): TerminalProfile['liveness'] {
 const STOP_MS = 5_000;
 
 function readStop(reading: Reading): TerminalProfile['stop'] {
-  return optionalSection(reading, 'graceful_stop', 'below it keys = ["C-c"]', (stop) => ({
+  return optionalSection(reading, GRACEFUL_STOP, 'below it keys = ["C-c"]', (stop) => ({
     interruptKeys: stop.keys('interrupt_keys') ?? ['C-c'],
     keys: stop.keys('keys') ?? [],
     waitMs: stop.duration('wait') ?? STOP_MS,
-    signal: stop.signal(),
+    signal: readSignal(stop),
   }));
 }
 
 function readTiming(reading: Reading): Timing {
-  return optionalSection(reading, 'timing', 'its keys below it', (timing) => ({
+  return optionalSection(reading, TIMING, 'its keys below it', (timing) => ({
     settleMs: timing.duration('settle') ?? DEFAULT_TIMING.settleMs,
     pauseMs: timing.duration('pause') ?? DEFAULT_TIMING.pauseMs,
     typingMs: timing.duration('typing') ?? DEFAULT_TIMING.typingMs,

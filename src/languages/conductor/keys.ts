@@ -6,14 +6,15 @@ import {
   type Document,
   DURATION,
   either,
-  FILLED,
   integer,
   key,
   type Key,
   listOf,
   mapOf,
+  matching,
   needed,
   type Shape,
+  STRING,
   type Table,
   tableOf,
   TEXT,
@@ -24,6 +25,8 @@ import { COST_LIMITS, TIME_LIMITS } from './limit-keys.ts';
 import { GATE_TYPES, type Opcode, OPCODES } from './syntax.ts';
 
 const ID = '^[A-Za-z][A-Za-z0-9_-]*$';
+/** Numbers and booleans count as text, as written. */
+const TEXT_OR_EMPTY = either(STRING, BOOLEAN, { kind: 'number' });
 
 export const COMPONENTS = ['docs', 'cli', 'web', 'vscode_ui', 'library'] as const;
 export const PROFILES = ['smoke', 'overnight', 'release_candidate'] as const;
@@ -52,7 +55,7 @@ export const WITNESS: Table = {
       'expect',
       either(
         integer(0),
-        FILLED,
+        matching(String.raw`[\s\S]`),
         tableOf(() => EXPECT),
       ),
       'The exit code, or what must match in the output, or both.',
@@ -76,7 +79,7 @@ export const ROUTE_KEYS: readonly Key[] = [
 
 /** Keys of a route to another workflow. */
 export const ENTERING_KEYS: readonly Key[] = [
-  key('variables', mapOf(TEXT), "Text values for the other workflow's variables."),
+  key('variables', mapOf(TEXT_OR_EMPTY), "Text values for the other workflow's variables."),
   key('return', TEXT, 'The step to continue with when the other workflow is done; default STOP.'),
 ];
 
@@ -164,7 +167,7 @@ export const VALIDATOR_KEYS: readonly Key[] = [
 
 export const SCRIPT_KEYS: readonly Key[] = [
   needed('entrypoint', TEXT, 'The program to start.'),
-  key('args', TEXTS, 'Arguments of the program.'),
+  key('args', listOf(TEXT_OR_EMPTY), 'Arguments of the program.'),
 ];
 
 const VALIDATOR: Table = {

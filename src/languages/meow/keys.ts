@@ -7,6 +7,7 @@ import {
   type Document,
   DURATION,
   either,
+  ENVIRONMENT,
   FILLED,
   integer,
   key,
@@ -15,6 +16,7 @@ import {
   mapOf,
   needed,
   REFERENCE,
+  SCALAR,
   type Shape,
   STRING,
   STRINGS,
@@ -25,8 +27,6 @@ import {
 
 const NAME = '^[A-Za-z0-9_-]+$';
 const VALUES = mapOf(ANY, NAME);
-const SCALAR = either(STRING, BOOLEAN, { kind: 'number' }, { kind: 'moment' });
-const ENVIRONMENT = mapOf(SCALAR, '^[A-Za-z_][A-Za-z0-9_]*$');
 const COUNT = either(integer(1), REFERENCE);
 
 export const TYPES = ['string', 'int', 'number', 'bool', 'boolean', 'json', 'object'] as const;
@@ -276,7 +276,7 @@ export const WORKFLOW_KEYS: readonly Key[] = [
   key('cleanup_on_failure', STRING, `${CLEANUP} with a failure.`),
   key('cleanup_on_stop', STRING, `${CLEANUP} because it was stopped.`),
   key('drain', DURATION, 'How long running steps may continue after the run starts to fail; default 10m.'),
-  key('default_adapter', FILLED, 'Adapter of agents that do not name one.'),
+  key('default_adapter', STRING, 'Adapter of agents that do not name one.'),
 ];
 
 const WORKFLOW: Table = { name: 'workflow', doc: 'A workflow: its steps and variables.', keys: WORKFLOW_KEYS };

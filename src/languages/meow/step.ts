@@ -198,6 +198,7 @@ function lowerRetry(report: Report, table: TomlTable): Retry {
   const retry = tableAt(report, table, 'retry', 'Write retry = { max_attempts = 3, delay = "10s" }.');
   if (retry === null) return NO_RETRY;
   checkKeys(report, retry, namesOf(RETRY.keys), '"retry"', 'error');
+  stringAt(report, retry, 'description');
   const both = [countAt(report, retry, 'max_attempts', 1), countAt(report, retry, 'attempts', 1)];
   const [, other] = ['max_attempts', 'attempts'].flatMap((key) => retry.entries.get(key) ?? []);
   if (other !== undefined) {

@@ -28,6 +28,7 @@ export function readTarget(
   const table = tableAt(report, step, key, hint ?? targetHint(step, key));
   if (table === null) return null;
   checkKeys(report, table, namesOf(TARGET.keys), `"${key}"`, 'error');
+  stringAt(report, table, 'description');
   const target = { kind: 'branch', key, brings: [] } as const;
   return readTemplateOrInline(report, table, target, [`"${key}"`, EXAMPLE], (steps) => readInline(key, steps));
 }

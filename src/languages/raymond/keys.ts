@@ -1,18 +1,24 @@
-// The keys of Raymond workflows: front matter, `workflow.yaml`, and the form with all states in one file.
+// The keys of Raymond workflows: of states, of `workflow.yaml`, and of the form in a single file. A key without a value counts as
+// absent.
 
-import { type TagName, TRANSITION_TAGS } from '../../ir/tags.ts';
+import { TAG_RULES } from '../../ir/machine.ts';
+import { type TagName, TRANSITION_TAGS, type TransitionTag } from '../../ir/tags.ts';
 import {
   ANY,
   BOOLEAN,
   type Document,
   DURATION,
   either,
+  FILLED,
   integer,
   key,
   type Key,
+  keysOf,
   listOf,
   mapOf,
+  namesOf,
   needed,
+  type Shape,
   type Table,
   tableOf,
   TEXT,
@@ -35,100 +41,159 @@ export const TAGS: Readonly<Record<TagName, string>> = {
   print: 'Shows a text to people; it is not a transition.',
 };
 
-const TAG = words([...TRANSITION_TAGS, 'print']);
+const NOTHING: Shape = { kind: 'nothing' };
+const TEXT_OR_NOTHING = either(TEXT, NOTHING);
+const TIME_OR_NOTHING = either(DURATION, NOTHING);
 
-const SETTINGS_KEYS: readonly Key[] = [
-  key('adapter', TEXT, 'Adapter of the agent; an attribute of the tag overrides it.'),
-  key('model', TEXT, 'Model of the agent; an attribute of the tag overrides it.'),
-  key('effort', TEXT, 'Effort of the agent; an attribute of the tag overrides it.'),
-  key('timeout', DURATION, 'Maximum time without output, 0 for no limit; default 10m for prompts, none for scripts.'),
-  key('idle_timeout', DURATION, 'Another name of timeout.'),
-  key('total_timeout', DURATION, 'Maximum time of the whole visit; default no limit.'),
-  key('retries', integer(0), 'How often to ask again after an invalid answer; default 2.'),
-];
+const RESETS = ['keep-stack', 'clear-stack'] as const;
+
+/** Of a state, and defaults for all states. */
+const SETTINGS = [
+  key('adapter', TEXT_OR_NOTHING, 'Adapter of the agent.'),
+  key('model', TEXT_OR_NOTHING, 'Model of the agent, for adapters that can choose one.'),
+  key('effort', TEXT_OR_NOTHING, 'Effort of the agent, for adapters that can choose one.'),
+  key('timeout', TIME_OR_NOTHING, 'Limit of the time without output; default 10m for prompts, 0 is no limit.'),
+  key('idle_timeout', TIME_OR_NOTHING, 'Another name of timeout.'),
+  key('total_timeout', TIME_OR_NOTHING, 'Limit of the whole visit; default no limit.'),
+  key('retries', either(integer(0), NOTHING), 'How often to ask again after an invalid answer; default 2.'),
+] as const;
 
 const RESET = key(
   'reset',
-  words(['keep-stack', 'clear-stack']),
-  'Whether the tag reset keeps pending returns; only in the first state, or for the whole workflow.',
+  either(words(RESETS), NOTHING),
+  'Whether a reset keeps pending returns; in the first state, or for the whole workflow.',
 );
-const FOR_PEOPLE: readonly Key[] = [
-  key('name', TEXT, 'Name for people.'),
-  key('description', TEXT, 'Description for people.'),
+const FOR_PEOPLE = [key('name', ANY, 'Name for people.'), key('description', ANY, 'Description for people.')] as const;
+
+/** A target, and what else the transition of a tag may fix. */
+function partsOf(tag: TransitionTag, targetNames: readonly string[]): readonly Key[] {
+  const { target, requiredAttribute } = TAG_RULES[tag];
+  const what = target === 'workflow' ? 'Path of the workflow.' : 'Name of the state.';
+  return [
+    ...(target === 'back' ? [] : targetNames.map((name) => key(name, TEXT_OR_NOTHING, what))),
+    ...(requiredAttribute === null ? [] : [key(requiredAttribute, TEXT_OR_NOTHING, 'State to continue at.')]),
+    key('input', TEXT_OR_NOTHING, 'The {{input}} of the next state, if the answer gives none.'),
+  ];
+}
+
+export const TARGET_NAMES = ['child', 'target', 'worker'] as const;
+
+/** In `allowed_targets`: maps of one tag. */
+function targetTable(tag: TransitionTag): Table {
+  return { name: `target of ${tag}`, doc: `A target that ${tag} may have.`, keys: partsOf(tag, TARGET_NAMES) };
+}
+
+/** Keys of a target of any tag. */
+export const TARGET_KEYS: readonly string[] = [
+  ...new Set(TRANSITION_TAGS.flatMap((tag) => namesOf(targetTable(tag).keys))),
 ];
 
-const RETURN = key('return', TEXT, 'The state that gets the result.');
-const NEXT = key('next', TEXT, 'The state to continue with.');
-const INPUT = key('input', TEXT, 'The input of the next state, unless the answer has one; may contain placeholders.');
-
-export const TARGET: Table = {
-  name: 'target',
-  doc: 'A state that a tag may name, with the state that follows.',
-  keys: [
-    key('child', TEXT, 'The state that is called or forked.'),
-    key('target', TEXT, 'Another name of child.'),
-    key('worker', TEXT, 'Another name of child.'),
-    RETURN,
-    NEXT,
-    INPUT,
-  ],
-};
-
-export const TRANSITION: Table = {
-  name: 'transition',
-  doc: 'A transition that is allowed; what it does not name is free.',
-  keys: [
-    needed('tag', TAG, 'The tag of the answer.'),
-    key('target', TEXT, 'The state or workflow that the tag names.'),
-    RETURN,
-    NEXT,
-    key('payload', TEXT, 'The text of the tag.'),
-    INPUT,
-    key('timeout', DURATION, 'Maximum time for a person to answer, unless the tag has one.'),
-    key('timeout_next', TEXT, 'The state to continue with if nobody answers in time.'),
-    key('approver', TEXT, 'Who may answer: names with commas between.'),
-  ],
-};
-
-const TARGETS = either(
-  TEXT,
-  tableOf(() => TARGET),
-  listOf(
-    either(
-      TEXT,
-      tableOf(() => TARGET),
-    ),
-  ),
-);
+/** A single value is a list of one. */
+function oneOrMore(shape: Shape, least?: number): Shape {
+  return either(shape, listOf(shape, least));
+}
 
 const ALLOWED_TARGETS: Table = {
   name: 'allowed targets',
-  doc: 'The states that each tag may name.',
-  keys: TRANSITION_TAGS.map((tag) => key(tag, TARGETS, `What <${tag}> may name.`)),
+  doc: 'Targets by tag; a tag without an entry may have any target.',
+  keys: TRANSITION_TAGS.map((tag) => {
+    const table = targetTable(tag);
+    const shape =
+      TAG_RULES[tag].target === 'back'
+        ? listOf(NOTHING)
+        : oneOrMore(
+            either(
+              FILLED,
+              tableOf(() => table),
+            ),
+          );
+    return key(tag, shape, `Targets that ${tag} may have.`);
+  }),
 };
 
-export const POLICY_KEYS: readonly Key[] = [
-  key('allowed_tags', either(TAG, listOf(TAG)), 'The tags that an answer may have.'),
+const TRANSITION_PARTS: Readonly<Partial<Record<TransitionTag, readonly Key[]>>> = {
+  result: [key('payload', TEXT_OR_NOTHING, 'The text of the result.')],
+  ask: [
+    key('payload', TEXT_OR_NOTHING, 'The question.'),
+    key('timeout', TIME_OR_NOTHING, 'Time after which the agent continues without an answer.'),
+    key('timeout_next', TEXT_OR_NOTHING, 'State to continue at if nobody answers in time.'),
+    key('approver', TEXT_OR_NOTHING, 'Who may answer, with commas between; default any person.'),
+  ],
+};
+
+const TAG = key('tag', words(TRANSITION_TAGS), 'Tag of the transition.');
+
+/** `allowed_transitions`. */
+const TRANSITION: Table = {
+  name: 'transition',
+  doc: 'A transition that the state may make.',
+  keys: [{ ...TAG, required: true }],
+  variants: {
+    key: TAG.name,
+    tables: Object.fromEntries(
+      TRANSITION_TAGS.map((tag) => [
+        tag,
+        {
+          name: `transition ${tag}`,
+          doc: TAGS[tag],
+          keys: [...partsOf(tag, ['target']), ...(TRANSITION_PARTS[tag] ?? [])],
+          ...(tag === 'ask' ? { together: [['timeout_next', 'timeout']] as const } : {}),
+        },
+      ]),
+    ),
+  },
+};
+
+/** Keys of a transition by any tag. */
+export const TRANSITION_KEYS: readonly string[] = namesOf(keysOf(TRANSITION, null));
+
+export const POLICY_KEYS = [
+  key(
+    'allowed_tags',
+    either(oneOrMore(words([...TRANSITION_TAGS, 'print']), 1), NOTHING),
+    'Tags that the answer may have; default any.',
+  ),
   key(
     'allowed_targets',
-    tableOf(() => ALLOWED_TARGETS),
-    'The states that each tag may name; a tag without an entry may name any.',
+    either(
+      tableOf(() => ALLOWED_TARGETS),
+      NOTHING,
+    ),
+    'Targets by tag; a tag without an entry may have any target.',
   ),
-  key('allowed_transitions', listOf(tableOf(() => TRANSITION)), 'The transitions that are allowed, whole.'),
-  key('force_implicit', BOOLEAN, 'Takes the only allowed transition, whatever the agent answers.'),
-];
+  key(
+    'allowed_transitions',
+    either(
+      oneOrMore(
+        tableOf(() => TRANSITION),
+        1,
+      ),
+      NOTHING,
+    ),
+    'Transitions that the state may make; default any.',
+  ),
+  key(
+    'force_implicit',
+    either(BOOLEAN, NOTHING),
+    'Takes the only allowed transition, whatever the answer says; default false.',
+  ),
+] as const;
 
 /** Front matter of a prompt. */
 export const STATE: Table = {
   name: 'state',
-  doc: 'A prompt or a script.',
+  doc: 'What a prompt may do, and who performs it.',
   keys: [
-    ...SETTINGS_KEYS,
+    ...SETTINGS,
     ...POLICY_KEYS,
-    key('max_visits', integer(1), 'How often an agent may visit the state; needs then.'),
-    key('then', TEXT, 'The state that follows the last allowed visit; needs max_visits.'),
+    key('max_visits', either(integer(1), NOTHING), 'Number of visits after which then is entered instead.'),
+    key('then', TEXT_OR_NOTHING, 'State that is entered after the last visit of max_visits.'),
     RESET,
     ...FOR_PEOPLE,
+  ],
+  together: [
+    ['max_visits', 'then'],
+    ['then', 'max_visits'],
   ],
 };
 
@@ -137,36 +202,50 @@ export const MANIFEST: Table = {
   name: 'workflow.yaml',
   doc: 'Defaults for all states.',
   keys: [
-    ...SETTINGS_KEYS,
-    key('id', TEXT, 'Id for people.'),
+    ...SETTINGS,
+    key('id', ANY, 'Identifier for people.'),
     ...FOR_PEOPLE,
     RESET,
     key(
       'default_budget',
-      { kind: 'number', above: 0 },
-      'Dollars after which a run pauses, unless it has another budget.',
+      either({ kind: 'number', above: 0 }, NOTHING),
+      'Limit of the cost in dollars, for runs without --budget-usd.',
     ),
   ],
 };
 
+const OTHER_SYSTEMS = 'Script for another system; meow ignores it.';
+
 /** A state beside others in one file. */
 export const FILE_STATE: Table = {
   ...STATE,
+  doc: 'A prompt or a script, and what it may do.',
   keys: [
-    key('prompt', TEXT, 'What the agent is to do.'),
-    key('sh', TEXT, 'A shell script instead of a prompt.'),
-    key('ps1', ANY, 'A script for another system, which is ignored.'),
-    key('bat', ANY, 'A script for another system, which is ignored.'),
+    key('prompt', TEXT_OR_NOTHING, 'Text of the prompt.'),
+    key('sh', TEXT_OR_NOTHING, 'Script instead of a prompt, run with bash.'),
+    key('ps1', ANY, OTHER_SYSTEMS),
+    key('bat', ANY, OTHER_SYSTEMS),
     ...STATE.keys,
   ],
+  choices: [{ keys: ['prompt', 'sh'], required: true }],
 };
 
 export const RAYMOND: Document = {
   syntax: 'yaml',
-  doc: 'Raymond workflows in one file, *.yaml with states.',
+  doc: 'Raymond workflows in a single file, *.yaml with states.',
   root: {
     name: 'workflow',
-    doc: 'States with their prompts, and defaults for all of them.',
-    keys: [...MANIFEST.keys, needed('states', mapOf(tableOf(() => FILE_STATE)), 'The states by name.')],
+    doc: 'States by name, and defaults for all of them.',
+    keys: [
+      ...MANIFEST.keys,
+      needed(
+        'states',
+        mapOf(
+          tableOf(() => FILE_STATE),
+          String.raw`^(?!\.{1,2}$)(?!\s)[^\\/]*[^\\/\s]$`,
+        ),
+        'States by name, such as START.',
+      ),
+    ],
   },
 };

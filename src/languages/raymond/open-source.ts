@@ -51,7 +51,7 @@ function openFolder(source: FolderSource, prefix: string, taken: TakenIds): Work
   const read = files.map((file) => (/\.md$/i.test(file.name) ? readPrompt(file, names) : readScript(file, names)));
   const manifest = openManifest(source);
   const opened = assemble(source, report, manifest, names, read);
-  for (const state of read) if (state !== opened.start) warnOfReset(state);
+  warnOfResets(read, opened.start, `to ${MANIFEST_NAME}`);
   return { ...opened, reports: [report, manifest.report, ...strangers, ...read.map((state) => state.report)] };
 }
 
@@ -64,6 +64,7 @@ function openSingle(source: SingleSource, prefix: string, taken: TakenIds): Work
   const names = nameStates(stateNames, prefix, taken, (state) => spellingsOf(state, written ?? NO_KEYS));
   const read = entries.flatMap((entry) => readEntry(report, entry, names) ?? []);
   const opened = assemble(source, report, { report, keys: root }, names, written === null ? null : read);
+  warnOfResets(read, opened.start, 'to the top of the file');
   return { ...opened, reports: [report, ...read.map((state) => state.report)] };
 }
 
@@ -83,6 +84,7 @@ function assemble(
   const states = new Map(read?.map((state) => [state.name, state]));
   const start = read === null ? null : findStart(report, wanted, states, names);
   const ownReset = start === null ? null : readReset(start.report, start.keys);
+  const commonReset = readReset(of, keys);
   const [settings, budget] = [readSettings(of, keys), readBudget(of, keys)];
   return {
     key,
@@ -93,7 +95,7 @@ function assemble(
     names,
     settings,
     budget,
-    keepsCallers: ownReset ?? readReset(of, keys) ?? false,
+    keepsCallers: ownReset ?? commonReset ?? false,
   };
 }
 
@@ -144,11 +146,14 @@ function openManifest({ files }: FolderSource): Manifest {
   return { report, keys: NO_KEYS };
 }
 
-function warnOfReset({ report, keys }: StateSyntax): void {
-  const entry = keys.entries.get('reset');
-  if (entry === undefined) return;
-  const message = '"reset" counts in the state that the workflow begins with, and not here';
-  report.warning('unused-key', entry.keyPlace, message, `Move it there, or to ${MANIFEST_NAME}.`);
+/** `elsewhere`: where it counts for the whole workflow. */
+function warnOfResets(states: readonly StateSyntax[], start: StateSyntax | null, elsewhere: string): void {
+  for (const state of states) {
+    const entry = state.keys.entries.get('reset');
+    if (state === start || entry === undefined) continue;
+    const message = '"reset" counts in the state that the workflow begins with, and not here';
+    state.report.warning('unused-key', entry.keyPlace, message, `Move it there, or ${elsewhere}.`);
+  }
 }
 
 const EXAMPLE = 'For example states: { START: { prompt: Say hello. } }.';

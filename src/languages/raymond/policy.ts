@@ -9,7 +9,7 @@ import { namesOf } from '../keys.ts';
 import { checkKeys, listed, type Report, suggest } from '../report.ts';
 import { booleanAt, durationAt, listAt, mapAt, textAt, wrongType } from '../yaml-fields.ts';
 import { describeYaml, type YamlMap, type YamlScalar, type YamlValue } from '../yaml-tree.ts';
-import { POLICY_KEYS, TARGET, TRANSITION } from './keys.ts';
+import { POLICY_KEYS, TARGET_KEYS, TARGET_NAMES, TRANSITION_KEYS } from './keys.ts';
 import { stateNamed } from './names.ts';
 import { lowerText } from './placeholders.ts';
 import type { AllowedSyntax, Policy, StateNames } from './syntax.ts';
@@ -30,7 +30,7 @@ export function readPolicy(reading: Reading, map: YamlMap): Policy | null {
   const forced = booleanAt(report, map, 'force_implicit') ?? false;
   const [first, second] = forms.filter((form) => form !== null);
   const place = namesOf(POLICY_KEYS)
-    .map((key) => map.entries.get(key)?.keyPlace)
+    .map((name) => map.entries.get(name)?.keyPlace)
     .find((found) => found !== undefined);
   if (first === undefined || place === undefined) {
     if (forced) refuseForced(report, map);
@@ -116,8 +116,8 @@ function readTarget(reading: Reading, tag: TransitionTag, value: YamlValue): All
     const hint = 'For example NEXT.md, or { child: A.md, return: B.md }.';
     return wrongType(report, value, 'a target must be a name or a map', hint);
   }
-  checkKeys(report, value, namesOf(TARGET.keys), 'a target');
-  return readParts(reading, tag, value, ['child', 'target', 'worker']);
+  checkKeys(report, value, TARGET_KEYS, 'a target');
+  return readParts(reading, tag, value, TARGET_NAMES);
 }
 
 function byNameAlone(tag: TransitionTag): string {
@@ -139,7 +139,7 @@ function readTransitions(reading: Reading, map: YamlMap): readonly AllowedSyntax
       report.error('wrong-type', item.place, `a transition must be a map, got ${describeYaml(item)}`, example);
       return [];
     }
-    checkKeys(report, item, namesOf(TRANSITION.keys), 'a transition');
+    checkKeys(report, item, TRANSITION_KEYS, 'a transition');
     const written = item.entries.get('tag')?.value;
     if (written === undefined) report.error('missing-key', item.place, 'the transition has no "tag"', example);
     const tag = written === undefined ? null : readTag(report, written);

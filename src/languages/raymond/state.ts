@@ -14,7 +14,7 @@ import type { Body, MentionedTag, Named, StateNames, StateSyntax, Visits } from 
 
 type StateText = Pick<StateSyntax, 'name' | 'report' | 'place' | 'body' | 'keys'>;
 
-/** `table`: the keys of its file format. `reset` applies only to the first state; its reader handles it. */
+/** `table`: the keys of its file format. Of `reset` the reader of the first state takes care. */
 export function readState(written: StateText, names: StateNames, table: Table = STATE): StateSyntax {
   const { name, report, body, keys } = written;
   checkKeys(report, keys, namesOf(table.keys), `the state ${name}`);

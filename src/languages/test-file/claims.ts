@@ -9,13 +9,16 @@
 //   ends = true
 //   cleaned = true
 
+import { own } from '../../base/json.ts';
 import { segmentMatcher } from '../../base/names.ts';
 import { type Diagnostic, hasErrors, makeSource } from '../../base/source.ts';
 import type { Claim, ClaimedLimits } from '../../ir/claim.ts';
+import { namesOf } from '../keys.ts';
 import { checkKeys, createReport, listed, missing, type Report, suggest } from '../report.ts';
 import { booleanAt, countAt, listAt, stringAt, tableAt, wordAt, wrongType } from '../toml-fields.ts';
 import type { TomlEntry, TomlString, TomlTable } from '../toml-tree.ts';
 import { readToml } from '../toml.ts';
+import { CLAIM, CLAIM_ENDS, CLAIMED_LIMITS, EXCEPTIONS, SUBJECT_NAMES, TEST_FILE } from './keys.ts';
 
 /** Names that claims may be about. */
 export interface KnownNames {
@@ -31,8 +34,6 @@ export interface ReadClaims {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-const TOP_KEYS = ['workflow', 'defaults', 'test', 'claim'];
-const SUBJECTS = ['never', 'always', 'at_most', 'alone', 'ends', 'cleaned'];
 const HINT = 'Write each claim as a table of its own: [[claim]], and below it never = "deploy-prod".';
 
 /** `name`: the path as the user wrote it. */
@@ -62,7 +63,7 @@ class ClaimReader {
   }
 
   claims(root: TomlTable): readonly Claim[] {
-    checkKeys(this.#report, root, TOP_KEYS, 'the test file', 'error');
+    checkKeys(this.#report, root, namesOf(TEST_FILE.root.keys), 'the test file', 'error');
     return (listAt(this.#report, root, 'claim', HINT)?.items ?? []).flatMap((item) => {
       if (item.kind === 'table') return this.#claim(item) ?? [];
       this.#report.error('wrong-type', item.place, 'a claim must be a table', HINT);
@@ -72,17 +73,17 @@ class ClaimReader {
 
   #claim(table: TomlTable): Claim | null {
     const report = this.#report;
-    const [subject, second] = [...table.entries.values()].filter(({ key }) => SUBJECTS.includes(key));
+    const [subject, second] = [...table.entries.values()].filter(({ key }) => SUBJECT_NAMES.includes(key));
     if (subject === undefined) {
-      checkKeys(report, table, [...SUBJECTS, 'unless', 'unless_gate', 'when'], 'a claim', 'error');
-      return missing(report, table.place, 'the claim', 'never', `A claim has one of ${listed(SUBJECTS)}.`);
+      checkKeys(report, table, namesOf(CLAIM.keys), 'a claim', 'error');
+      return missing(report, table.place, 'the claim', 'never', `A claim has one of ${listed(SUBJECT_NAMES)}.`);
     }
     if (second !== undefined) {
       const message = `a claim has one subject, and this has "${subject.key}" and "${second.key}"`;
       return report.error('two-subjects', second.keyPlace, message, 'Write another [[claim]] for the second.');
     }
-    const more: Readonly<Record<string, readonly string[]>> = { never: ['unless', 'unless_gate'], always: ['when'] };
-    checkKeys(report, table, [subject.key, ...(more[subject.key] ?? [])], `a claim with "${subject.key}"`, 'error');
+    const beside = own<readonly string[]>(EXCEPTIONS, subject.key) ?? [];
+    checkKeys(report, table, [subject.key, ...beside], `a claim with "${subject.key}"`, 'error');
     return this.#read(table, subject);
   }
 
@@ -100,7 +101,7 @@ class ClaimReader {
       }
       case 'always': {
         const step = this.#stepAt(table, key);
-        const when = wordAt(report, table, 'when', ['any', 'done', 'failed'] as const) ?? 'any';
+        const when = wordAt(report, table, 'when', CLAIM_ENDS) ?? 'any';
         return step === null ? null : { kind: 'always', step, when };
       }
       case 'alone': {
@@ -122,7 +123,7 @@ class ClaimReader {
 
   #limits(table: TomlTable): ClaimedLimits {
     const report = this.#report;
-    checkKeys(report, table, ['turns', 'commands', 'agents_at_once', 'usd', 'visits'], '"at_most"', 'error');
+    checkKeys(report, table, namesOf(CLAIMED_LIMITS.keys), '"at_most"', 'error');
     if (table.entries.size === 0)
       report.error('empty-claim', table.place, 'at_most has no limit', 'For example at_most = { turns = 40 }.');
     const turns = countAt(report, table, 'turns', 0);
