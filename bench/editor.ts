@@ -7,6 +7,7 @@ import { EditorWorkspace } from '../src/app/editor.ts';
 import { makeSource } from '../src/base/source.ts';
 import { createReport } from '../src/languages/report.ts';
 import { readToml } from '../src/languages/toml.ts';
+import { readYaml } from '../src/languages/yaml-tree.ts';
 import type { Figure, Measurement } from './measure.ts';
 import { atMost, duration, figure, interleaveWarm, median } from './measure.ts';
 
@@ -15,23 +16,32 @@ const MORE_ROUNDS = 4;
 
 export const editor: Measurement = {
   name: 'editor',
-  method: `A MEOW workflow of ${LINES.toLocaleString('en')} lines in an open buffer. Each question follows a change of the text, so that nothing of the text before it is reused: all problems; completion of a placeholder; the places that a renamed step is named at. For comparison, reading the TOML alone. ${MORE_ROUNDS} times the rounds of the other measurements.`,
+  method: `A MEOW workflow of ${LINES.toLocaleString('en')} lines in an open buffer. Each question follows a change of the text, so that nothing of the text before it is reused: all problems; completion of a placeholder; the places that a renamed step is named at. The same completion in a Conductor workflow of that length. For comparison, reading the TOML and the YAML alone. ${MORE_ROUNDS} times the rounds of the other measurements.`,
   async measure({ rounds, folder }) {
     const path = join(folder, 'long.meow.toml');
     const text = longWorkflow();
     writeFileSync(path, text);
     let count = 0;
     let buffer = text;
-    const workspace = new EditorWorkspace(folder, (asked) => (asked === path ? buffer : null));
+    const yamlPath = join(folder, 'long.yaml');
+    const yamlText = longConductor();
+    let yaml = yamlText;
+    writeFileSync(yamlPath, yamlText);
+    const workspace = new EditorWorkspace(folder, {
+      textOf: (asked) => (asked === path ? buffer : asked === yamlPath ? yaml : null),
+      paths: () => [path, yamlPath],
+    });
     const afterChange = (ask: () => void) => (): number => {
       count += 1;
       buffer = `${text}# ${count}\n`;
+      yaml = `${yamlText}# ${count}\n`;
       workspace.changed();
       const began = performance.now();
       ask();
       return performance.now() - began;
     };
     const middle = text.indexOf('{{', text.length / 2) + 2;
+    const route = yamlText.indexOf('completed: ', yamlText.length / 2) + 'completed: '.length;
     const samples = await interleaveWarm(rounds * MORE_ROUNDS, {
       problems: afterChange(() => workspace.problemsOf(path)),
       completion: afterChange(() => workspace.suggest(path, middle)),
@@ -40,13 +50,19 @@ export const editor: Measurement = {
         if (found === null) throw new Error('no step is named there');
         workspace.renamed(path, found.definitions, 'other');
       }),
+      conductor: afterChange(() => workspace.suggest(yamlPath, route)),
       reading: afterChange(() => readToml(createReport(makeSource(path, buffer)))),
+      readingYaml: afterChange(() => {
+        const report = createReport(makeSource(yamlPath, yaml));
+        readYaml(report, { from: 0, to: yaml.length });
+      }),
     });
-    const answer = (what: string, values: readonly number[]): Figure =>
+    const toml = `${duration(median(samples.reading))} to read the TOML`;
+    const answer = (what: string, values: readonly number[], against = toml): Figure =>
       figure({
         what: `editor: ${what} in a file of ${LINES.toLocaleString('en')} lines`,
         measured: duration(median(values)),
-        against: `${duration(median(samples.reading))} to read the TOML`,
+        against,
         values: [...values],
         unit: 'ms',
         target: atMost(50),
@@ -56,6 +72,7 @@ export const editor: Measurement = {
       answer('problems', samples.problems),
       answer('completion', samples.completion),
       answer('renaming a step', samples.renaming),
+      answer('completion of a route', samples.conductor, `${duration(median(samples.readingYaml))} to read the YAML`),
     ];
   },
 };
@@ -70,4 +87,19 @@ needs = [${n === 0 ? '' : `"step-${n - 1}"`}]
 outputs = { text = { source = "stdout", type = "string" } }
 `;
   return Array.from({ length: Math.ceil(LINES / 7) }, (_, n) => step(n)).join('');
+}
+
+function longConductor(): string {
+  const steps = Math.ceil(LINES / 8);
+  const step = (_: unknown, n: number): string => `  - id: s${n}
+    opcode: RUN_AGENT
+    agent: sim
+    prompt: Work on it.
+    inputs: [diff]
+    routes:
+      completed: s${(n + 1) % steps}
+      error: STOP
+`;
+  const head = 'workflow_id: w\nversion: 1\ndescription: Long.\nentry_step: s0\nsteps:\n';
+  return `${head}${Array.from({ length: steps }, step).join('')}`;
 }

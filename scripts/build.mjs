@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { licensesOf } from './licenses.mjs';
 
 /** Bundle → source. A new line here is a new file in dist/ that another entry can import lazily. */
 const ENTRIES = {
@@ -80,7 +81,7 @@ const { metafile, outputFiles } = await build({
 const files = new Map(
   outputFiles.map(({ path, contents, text }) => [basename(path), path.endsWith('.cjs') ? asciiOf(text) : contents]),
 );
-files.set('THIRD-PARTY-LICENSES.txt', licensesOf(metafile));
+files.set('THIRD-PARTY-LICENSES.txt', licensesOf(metafile, root));
 const named = nameBuild(files);
 for (const bundle of CACHED) files.set(`${bundle}.${named}.cache`, codeCacheOf(files.get(`${bundle}.cjs`), bundle));
 replaceFolder(join(root, 'dist'), files);
@@ -141,27 +142,4 @@ function replaceFolder(folder, files) {
     // A name with a leading dot is a file that another build is still writing.
     if (!files.has(name) && !name.startsWith('.')) rmSync(join(folder, name), { recursive: true, force: true });
   }
-}
-
-/** The license of every bundled package, as each of them requires. */
-function licensesOf({ inputs }) {
-  const folders = Object.keys(inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
-  return [...new Set(folders)]
-    .toSorted()
-    .map((folder) => {
-      const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
-      return `${name} ${version} (${license})\n\n${licenseText(folder)}\n`;
-    })
-    .join(`\n${'-'.repeat(80)}\n\n`);
-}
-
-function licenseText(folder) {
-  for (const name of ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'LICENSE-MIT', 'license', 'LICENCE']) {
-    try {
-      return readFileSync(join(root, folder, name), 'utf8').trim();
-    } catch (error) {
-      if (error.code !== 'ENOENT') throw error;
-    }
-  }
-  return '(the package has no license file)';
 }

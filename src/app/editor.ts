@@ -2,7 +2,7 @@
 // instead of the file. Paths are absolute, and offsets count UTF-16 units of the text without a byte order mark.
 
 import { readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import { type Diagnostic, makeSource, type Place, placeOf, type Source, type Span } from '../base/source.ts';
@@ -10,17 +10,24 @@ import { checkWorkflow, detectLanguage, type Surroundings, symbolsOf } from '../
 import { DEFAULT_CONFIG } from '../languages/config.ts';
 import type { FolderFile, Language, SourceReader } from '../languages/language.ts';
 import type { Definition, Suggestions, Symbols, Use, WrittenKey } from '../languages/symbols.ts';
+import { stepNamesIn } from '../languages/test-file/step-names.ts';
 import { tolerate, UNUSABLE } from '../sys/errors.ts';
 import { Adapters } from './adapters.ts';
 import { surroundings } from './compile.ts';
 import { InvalidWorkflow } from './errors.ts';
 import { findProject } from './project.ts';
 import { NotText, readSettings } from './sources.ts';
+import { workflowBeside } from './workflow-beside.ts';
 
 export type { Definition, Suggestion, Suggestions, SymbolKind, Use } from '../languages/symbols.ts';
 
-/** The text of an open buffer; null if the file is not open. */
-export type Buffers = (path: string) => string | null;
+/** What is open in the editor. */
+export interface Buffers {
+  /** Null if the file is not open. */
+  readonly textOf: (path: string) => string | null;
+  /** Of all open files. */
+  readonly paths: () => readonly string[];
+}
 
 export interface FoundProblem {
   readonly path: string;
@@ -45,6 +52,7 @@ export interface RenamedUse {
 /** Workflows searched for uses of a symbol. */
 const FILES_MAX = 2_000;
 const SKIPPED = /^(?:\..*|node_modules|dist|target|vendor)$/;
+const TEST_FILE = /\.(?:test|sim)\.toml$/;
 /** Other files with the same endings. */
 const OTHER_FILES = /(?:\.(?:test|sim)\.toml|^(?:adapter|config|pyproject|Cargo)\.toml)$/;
 
@@ -52,7 +60,7 @@ export class EditorWorkspace {
   readonly #folder: string;
   readonly #buffers: Buffers;
   #around: Surroundings | null = null;
-  #agents: readonly string[] = [];
+  #adapters: readonly string[] = [];
   readonly #symbols = new Map<string, Symbols | null>();
 
   constructor(folder: string, buffers: Buffers) {
@@ -131,13 +139,13 @@ export class EditorWorkspace {
     return this.#symbolsAround(path)?.suggest(path, offset) ?? null;
   }
 
-  /** Null if no known key is written there. */
+  /** Null if no known key or word is written there. */
   keyAt(path: string, offset: number): WrittenKey | null {
-    return this.#symbolsAround(path)?.keyAt?.(path, offset) ?? null;
+    return this.#symbolsAround(path)?.keyAt(path, offset) ?? null;
   }
 
   symbolAt(path: string, offset: number): SymbolAt | null {
-    const symbols = this.#symbolsAround(path);
+    const symbols = this.#symbolsAround(path) ?? this.#symbolsOfTest(path);
     if (symbols === null) return null;
     const isAt = ({ file, place }: Pick<Use, 'file' | 'place'>): boolean =>
       file === path && place.from <= offset && offset <= place.to;
@@ -151,12 +159,14 @@ export class EditorWorkspace {
   usesOf(path: string, definitions: readonly Definition[]): readonly Use[] {
     const wanted = new Set(definitions.map(keyOf));
     const own = this.workflowOf(path);
-    const workflows = new Set([...(own === null ? [] : [own]), ...this.#workflows()]);
+    const { workflows, tests } = this.#files();
+    const places = [
+      ...[...new Set([...(own === null ? [] : [own]), ...workflows])].map((each) => this.#symbolsOf(each)),
+      ...tests.map((each) => this.#symbolsOfTest(each)),
+    ];
     const found = new Map<string, Use>();
-    for (const workflow of workflows) {
-      for (const use of this.#symbolsOf(workflow)?.uses ?? []) {
-        if (use.to.some((to) => wanted.has(keyOf(to)))) found.set(`${use.file}:${use.place.from}`, use);
-      }
+    for (const use of places.flatMap((each) => each?.uses ?? [])) {
+      if (use.to.some((to) => wanted.has(keyOf(to)))) found.set(`${use.file}:${use.place.from}`, use);
     }
     return [...found.values()];
   }
@@ -185,27 +195,59 @@ export class EditorWorkspace {
     const symbols = this.#tolerant(null, () => {
       const language: Language | null = detectLanguage(reader, workflow, 'yes');
       const location = { path: workflow, file: workflow, workflow: null };
-      return language === null ? null : symbolsOf(language, location, { ...around, reader }, this.#agents);
+      return language === null ? null : symbolsOf(language, location, { ...around, reader }, this.#adapters);
     });
     this.#symbols.set(workflow, symbols);
     return symbols;
   }
 
-  #workflows(): readonly string[] {
+  /** What a test file or a simulation script names of its workflow; null if it has none. */
+  #symbolsOfTest(path: string): Pick<Symbols, 'definitions' | 'uses'> | null {
+    const text = TEST_FILE.test(path) ? this.textOf(path) : null;
+    if (text === null) return null;
+    const { workflow: named, steps } = stepNamesIn(text);
+    const { workflow, section } = this.#workflowOfTest(path, named);
+    const symbols = workflow === null ? null : this.#symbolsOf(workflow);
+    if (symbols === null) return null;
+    const uses = steps.flatMap((step) =>
+      symbols.namedIn(step, section).map(({ place: { from, to }, ...rest }): Use => {
+        return { ...rest, file: path, place: step.placeOf(from, to) };
+      }),
+    );
+    return { definitions: [], uses };
+  }
+
+  #workflowOfTest(
+    path: string,
+    named: string | null,
+  ): { readonly workflow: string | null; readonly section: string | null } {
+    const kindOf = (each: string): 'file' | 'folder' | null => this.#surroundings().reader.kindOf(each);
+    if (named === null) return { workflow: workflowBeside(path, (each) => kindOf(each) !== null), section: null };
+    const whole = resolve(dirname(path), named);
+    const [, file = whole, section = null] = kindOf(whole) === null ? (/^(.*)#([^#]*)$/s.exec(whole) ?? []) : [];
+    return { workflow: file, section };
+  }
+
+  /** Of the folder, as far as they are few enough. */
+  #files(): { readonly workflows: readonly string[]; readonly tests: readonly string[] } {
     const { reader } = this.#surroundings();
-    const found = new Set<string>();
+    const workflows = new Set<string>();
+    const tests: string[] = [];
     const folders = [this.#folder, ...reader.folders.templates.filter((folder) => folder.startsWith(this.#folder))];
     for (const folder of folders) {
       for (const entry of tolerate(UNUSABLE, [], () => readdirSync(folder, { withFileTypes: true }))) {
         const path = join(folder, entry.name);
-        if (found.size >= FILES_MAX || folders.length >= FILES_MAX) return [...found];
+        if (workflows.size + tests.length >= FILES_MAX || folders.length >= FILES_MAX)
+          return { workflows: [...workflows], tests };
         // The loop also visits what it adds.
         if (entry.isDirectory() && !SKIPPED.test(entry.name)) folders.push(path);
-        const workflow = entry.isFile() && /\.(?:toml|ya?ml|md)$/i.test(entry.name) ? this.workflowOf(path) : null;
-        if (workflow !== null) found.add(workflow);
+        if (!entry.isFile()) continue;
+        if (TEST_FILE.test(entry.name)) tests.push(path);
+        const workflow = /\.(?:toml|ya?ml|md)$/i.test(entry.name) ? this.workflowOf(path) : null;
+        if (workflow !== null) workflows.add(workflow);
       }
     }
-    return [...found];
+    return { workflows: [...workflows], tests };
   }
 
   #surroundings(): Surroundings {
@@ -214,7 +256,7 @@ export class EditorWorkspace {
     const adapters = new Adapters(project);
     const config = this.#tolerant(DEFAULT_CONFIG, () => readSettings(project).config);
     const around = surroundings({ project, config, adapters, adapter: null });
-    this.#agents = adapters.all().map(({ name }) => name);
+    this.#adapters = adapters.all().map(({ name }) => name);
     this.#around = { ...around, reader: overBuffers(around.reader, this.#buffers) };
     return this.#around;
   }
@@ -233,14 +275,26 @@ export class EditorWorkspace {
 
 /** Files as the editor shows them. */
 function overBuffers(reader: SourceReader, buffers: Buffers): SourceReader {
+  const { textOf } = buffers;
   return {
     ...reader,
-    kindOf: (path) => reader.kindOf(path) ?? (buffers(path) === null ? null : 'file'),
-    text: (path) => buffers(path) ?? reader.text(path),
-    optionalText: (path) => buffers(path) ?? reader.optionalText(path),
-    files: (folder) =>
-      reader.files(folder).map((file): FolderFile => ({ ...file, text: () => buffers(file.path) ?? file.text() })),
+    kindOf: (path) => reader.kindOf(path) ?? (textOf(path) === null ? null : 'file'),
+    text: (path) => textOf(path) ?? reader.text(path),
+    optionalText: (path) => textOf(path) ?? reader.optionalText(path),
+    files: (folder) => {
+      const saved = reader
+        .files(folder)
+        .map((file): FolderFile => ({ ...file, text: () => textOf(file.path) ?? file.text() }));
+      const known = new Set(saved.map(({ path }) => path));
+      const unsaved = buffers.paths().filter((path) => dirname(path) === folder && !known.has(path));
+      const files = [...saved, ...unsaved.map((path) => unsavedFile(path, textOf(path) ?? ''))];
+      return files.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    },
   };
+}
+
+function unsavedFile(path: string, text: string): FolderFile {
+  return { name: basename(path), path, isExecutable: false, bytes: Buffer.byteLength(text), text: () => text };
 }
 
 /** TOML is used for much else. */

@@ -1,7 +1,7 @@
 // `meow test`: finds test files, reads all of them before anything runs, and runs their tests one after the other.
 
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 
 import { UsageError } from '../base/errors.ts';
 import { segmentMatcher } from '../base/names.ts';
@@ -15,6 +15,7 @@ import type { Death, WorldEnd } from '../testing/world.ts';
 import type { CompiledWorkflow } from './compile.ts';
 import { answersOf, type CalmRun, type FaultOptions, searchFaults } from './test-faults.ts';
 import { type RanTest, runTest, TestedWorkflow, TestError } from './test-run.ts';
+import { workflowBeside } from './workflow-beside.ts';
 import { statusView } from '../view/status.ts';
 
 export interface TestOptions {
@@ -103,11 +104,7 @@ export function readTestFiles(
 export function workflowOf({ path, content }: Pick<FoundTests, 'path' | 'content'>): string | null {
   const folder = dirname(path);
   if (content.workflow !== null) return resolve(folder, content.workflow);
-  const name = basename(path).slice(0, -ENDING.length);
-  const candidates = ['.meow.toml', '.yaml', '.yml', '', '.toml', '.md'].map((ending) =>
-    join(folder, `${name}${ending}`),
-  );
-  return candidates.find((each) => tolerate(['ENOENT'], null, () => statSync(each)) !== null) ?? null;
+  return workflowBeside(path, (each) => tolerate(['ENOENT'], null, () => statSync(each)) !== null);
 }
 
 /** Runs the tests of a file that match. Yields each result as soon as it is known. */

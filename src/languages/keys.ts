@@ -113,6 +113,15 @@ export function keyAt(root: Table, path: Path, textAt: TextAt): Key | null {
   return found[0] ?? null;
 }
 
+/** The words that the value at a path may be, as far as a list of them exists. */
+export function wordsAt(root: Table, path: Path, textAt: TextAt): readonly string[] {
+  return shapesAt({ kind: 'table', table: () => root }, [], path, textAt).flatMap((shape) => {
+    if (shape.kind === 'words') return shape.words;
+    if (shape.kind === 'boolean') return ['true', 'false'];
+    return shape.kind === 'true' ? ['true'] : [];
+  });
+}
+
 /** `at`: path of the value with that shape. */
 function shapesAt(shape: Shape, at: Path, path: Path, textAt: TextAt): readonly Shape[] {
   if (shape.kind === 'either') return shape.of.flatMap((each) => shapesAt(each, at, path, textAt));

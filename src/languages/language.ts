@@ -23,8 +23,8 @@ export interface Language<S = unknown> {
   compile(source: S, context: CompileContext): Compiled;
   /** Reports every problem of the source, whichever part a run would use. */
   validate(source: S, context: CompileContext): Validated;
-  /** For editors; absent: they show only its problems. `agents`: names of adapters. */
-  symbols?(source: S, context: CompileContext, agents: readonly string[]): Symbols;
+  /** For editors; absent: they show only its problems. `adapters`: their names. */
+  symbols?(source: S, context: CompileContext, adapters: readonly string[]): Symbols;
 }
 
 /** `maybe`: no other language has such files, but an incomplete one of this language may look like this. */

@@ -2,6 +2,7 @@
 // language finds its own, in texts that somebody is still writing.
 
 import type { Place } from '../base/source.ts';
+import type { NamedStep } from './test-file/step-names.ts';
 
 export type SymbolKind = 'workflow' | 'step' | 'variable' | 'output' | 'state' | 'file';
 
@@ -52,8 +53,16 @@ export interface Symbols {
   readonly uses: readonly Use[];
   /** Null if nothing can be suggested there. */
   readonly suggest: (file: string, offset: number) => Suggestions | null;
-  /** The key that is written at a position; absent: the language has no table of its keys. */
-  readonly keyAt?: (file: string, offset: number) => WrittenKey | null;
+  /** A known key, or a word such as an opcode, that is written at a position. */
+  readonly keyAt: (file: string, offset: number) => WrittenKey | null;
+  /** Symbols that an id or a pattern of a test file names. `workflow`: the name after `#`. */
+  readonly namedIn: (id: Pick<NamedStep, 'kind' | 'text'>, workflow: string | null) => readonly NamedPart[];
+}
+
+/** A part of an id that names a symbol: `build` in `each.*.build`. */
+export interface NamedPart extends Pick<Use, 'to' | 'spelling'> {
+  /** In the text of the id. */
+  readonly place: Place;
 }
 
 export interface WrittenKey {

@@ -27,7 +27,10 @@ test('a workflow that is cut anywhere, with anything in its place, can be asked 
       const whole = readFileSync(path, 'utf8');
       const cut = Math.floor(at * whole.length);
       const text = `${whole.slice(0, cut)}${junk}${whole.slice(cut + removed)}`;
-      const workspace = new EditorWorkspace(FOLDER, (other) => (other === path ? text : null));
+      const workspace = new EditorWorkspace(FOLDER, {
+        textOf: (other) => (other === path ? text : null),
+        paths: () => [path],
+      });
       const workflow = workspace.workflowOf(path);
       const problems = workflow === null ? [] : workspace.problemsOf(workflow);
       const definitions = workspace.definitionsIn(path);

@@ -47,38 +47,70 @@ function at(text: string, before: string): string {
   return text.replace(before, `${CURSOR}${before}`);
 }
 
-test('shows the problems of unsaved text as meow validate reports them', async () => {
+const BROKEN = {
+  'w.meow.toml':
+    '[[main.steps]]\r\nid = "a"\r\nexecutor = "shell"\r\n# 😀\r\ncommand = "echo 😀😀 {{nam}}"\r\nneeds = ["b"]\r\n',
+  'flow/START.md': '---\nmodle: small\n---\n😀 Say <goto>NOWHERE</goto> or <goto>END</goto>.\n',
+  'w.yaml': 'workflow_id: w\nversion: 1\ndescription: 😀\nentry_step: a\nsteps:\n  - id: a\n    opcode: STOPP\n',
+};
+
+test.each(Object.entries(BROKEN))(
+  'shows the problems of unsaved text as meow validate reports them: %s',
+  async (file, broken) => {
+    await using rig = await Rig.setup();
+    rig.write('flow/END.md', 'Say <result>x</result>.\n');
+    rig.write(file, broken);
+    const { stdout } = await rig.meow('validate', '--json', file.replace('/START.md', ''));
+    const reported = JSON.parse(stdout) as {
+      code: string;
+      message: string;
+      severity: string;
+      line: number;
+      column: number;
+    }[];
+    rig.write(file, file.endsWith('.toml') ? '' : 'states: {}\n');
+    await using editor = await Editor.start(rig);
+    await editor.type(file, broken);
+    const shown = await editor.problems(file);
+    // `meow validate` counts characters, and editors count UTF-16 units.
+    const columnOf = (line: number, character: number): number =>
+      ((broken.split(/\r?\n/)[line] ?? '').slice(0, character).match(/./gsu)?.length ?? 0) + 1;
+    expect(reported.length).toBeGreaterThan(0);
+    expect(
+      shown.map(({ code, message, severity, range: { start } }) => {
+        const column = columnOf(start.line, start.character);
+        return { code, message, severity, line: start.line + 1, column };
+      }),
+    ).toEqual(
+      reported.map(({ code, message, severity, line, column }) => {
+        return { code, message, severity: severity === 'error' ? 1 : 2, line, column };
+      }),
+    );
+  },
+);
+
+test('shows problems that end when another open file of the workflow is changed', async () => {
   await using rig = await Rig.setup();
-  const broken =
-    '[[main.steps]]\r\nid = "a"\r\nexecutor = "shell"\r\n# 😀\r\ncommand = "echo 😀😀 {{nam}}"\r\nneeds = ["b"]\r\n';
-  rig.write('on-disk.meow.toml', broken);
-  rig.write('w.meow.toml', '');
-  const { stdout } = await rig.meow('validate', '--json', 'on-disk.meow.toml');
-  const reported = JSON.parse(stdout) as {
-    code: string;
-    message: string;
-    severity: string;
-    line: number;
-    column: number;
-  }[];
   await using editor = await Editor.start(rig);
-  await editor.type('w.meow.toml', broken);
-  const shown = await editor.problems('w.meow.toml');
-  expect(
-    shown.map(({ code, message, severity, range }) => ({ code, message, severity, line: range.start.line + 1 })),
-  ).toEqual(
-    reported.map(({ code, message, severity, line }) => ({
-      code,
-      message,
-      severity: severity === 'error' ? 1 : 2,
-      line,
-    })),
-  );
-  const [variable] = shown.filter(({ code }) => code === 'unknown-variable');
-  // Each emoji has two UTF-16 units.
-  expect(variable?.range).toEqual({ start: { line: 4, character: 21 }, end: { line: 4, character: 28 } });
-  await editor.type('w.meow.toml', broken.replace('{{nam}}', '').replace('["b"]', '[]'));
-  expect(await editor.problems('w.meow.toml')).toEqual([]);
+  await editor.type('main.meow.toml', MAIN);
+  expect((await editor.problems('main.meow.toml')).map(({ code }) => code)).toContain('unknown-template');
+  await editor.type('other.meow.toml', OTHER);
+  await editor.problems('other.meow.toml');
+  await editor.type('main.meow.toml', `${MAIN}\n`);
+  expect(await editor.problems('main.meow.toml')).toEqual([]);
+});
+
+test('understands URIs in the spelling of the editor', async () => {
+  await using rig = await Rig.setup();
+  await using editor = await Editor.start(rig);
+  editor.spell((uri) => uri.replaceAll('@', '%40').replaceAll('+', '%2B').replaceAll('(', '%28'));
+  const folder = 'a@b +(c)';
+  await editor.type(`${folder}/main.meow.toml`, MAIN.replace('"build", "ship.push"', '"biuld"'));
+  await editor.type(`${folder}/other.meow.toml`, OTHER);
+  expect((await editor.problems(`${folder}/main.meow.toml`)).map(({ code }) => code)).toContain('unknown-need');
+  const ship = await editor.type(`${folder}/main.meow.toml`, at(MAIN, 'ship"\n'));
+  const edit = await editor.rename(`${folder}/main.meow.toml`, ship, 'release');
+  expect(editor.edited(`${folder}/main.meow.toml`, edit)).toBe(MAIN.replaceAll('ship', 'release'));
 });
 
 test('offers a hint that is a correction as a quick fix', async () => {
@@ -233,4 +265,14 @@ steps:
   expect(await editor.complete('w.yaml', text.replace('opcode: GATE', 'opcode: ¦'))).toContain('RUN_AGENT');
   expect(await editor.complete('w.yaml', text.replace('      error: check', '      ¦'))).toContain('killed_timeout');
   expect(await editor.complete('w.yaml', text.replace('    run: [tests]', '    ¦'))).toContain('witness');
+});
+
+test('renames a step in the tests of its workflow', async () => {
+  await using rig = await twoFiles();
+  const tests = '[[test]]\nname = "ships"\nrun = ["*"]\n[test.expect]\norder = ["build < ship.push"]\n';
+  rig.write('main.test.toml', tests);
+  await using editor = await Editor.start(rig);
+  const push = await editor.type('other.meow.toml', at(OTHER, 'push"'));
+  const edit = await editor.rename('other.meow.toml', push, 'upload');
+  expect(editor.edited('main.test.toml', edit)).toBe(tests.replace('push', 'upload'));
 });

@@ -1,59 +1,95 @@
-// The language server with an editor that people use: Neovim without a window.
+// The language server with an editor that people use: Neovim without a window, configured as docs/editors.md says.
 
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { MEOW, Rig } from '../rig/rig.ts';
 
-const hasNeovim = spawnSync('nvim', ['--version']).status === 0;
+const found = spawnSync('nvim', ['--version'], { encoding: 'utf8' });
+const hasNeovim = found.status === 0;
 if (!hasNeovim) process.stderr.write('nvim is not installed, so its test is skipped; npm run setup installs it\n');
+
+/** The part of the page that is for the installed version. */
+function configuration(): string {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/editors.md'), 'utf8');
+  const [current = '', older = ''] = [...page.matchAll(/^```lua\n(.*?)^```/gms)].map(([, block = '']) => block);
+  const [, minor = '0'] = /NVIM v0\.(\d+)/.exec(found.stdout) ?? [];
+  return Number(minor) >= 11 ? current : older;
+}
 
 const SCRIPT = `
 local function tell(value) io.stdout:write(vim.fn.json_encode(value) .. '\\n') end
-vim.cmd('edit w.meow.toml')
-local client = vim.lsp.start_client({ name = 'meow', cmd = { os.getenv('MEOW'), 'lsp', '--stdio' }, root_dir = vim.fn.getcwd() })
-vim.lsp.buf_attach_client(0, client)
-vim.wait(60000, function() return #vim.diagnostic.get(0) > 0 end)
-local found = vim.diagnostic.get(0)[1]
-tell({ found.code, found.lnum, found.severity, found.source })
-vim.api.nvim_buf_set_lines(0, 4, 5, true, { 'needs = []' })
-vim.wait(60000, function() return #vim.diagnostic.get(0) == 0 end)
-tell(#vim.diagnostic.get(0))
-local function ask(method, line, column, more)
-  local position = { textDocument = vim.lsp.util.make_text_document_params(), position = { line = line, character = column } }
-  local answers = vim.lsp.buf_request_sync(0, method, vim.tbl_extend('force', position, more or {}), 60000)
-  return answers[client].result
+local function wait(condition) assert(vim.wait(120000, condition, 20), 'nothing happened for two minutes') end
+local function ask(method, line, column)
+  local params = { textDocument = vim.lsp.util.make_text_document_params(), position = { line = line, character = column } }
+  for _, answer in pairs(vim.lsp.buf_request_sync(0, method, params, 120000)) do return answer.result end
 end
+
+vim.cmd('edit main.meow.toml')
+wait(function() return #vim.diagnostic.get(0) > 0 end)
+local problem = vim.diagnostic.get(0)[1]
+tell({ problem.code, problem.lnum, problem.severity, problem.source })
+vim.api.nvim_buf_set_lines(0, 10, 11, true, { 'needs = ["build"]' })
+wait(function() return #vim.diagnostic.get(0) == 0 end)
+
+vim.api.nvim_buf_set_lines(0, 9, 10, true, { 'command = "echo {{"' })
+local labels = {}
+for _, item in ipairs(ask('textDocument/completion', 9, 18)) do table.insert(labels, item.label) end
+tell(labels)
+vim.api.nvim_buf_set_lines(0, 9, 10, true, { 'command = "echo {{build.outputs.exit_code}}"' })
+
 tell(ask('textDocument/definition', 9, 20)[1].range.start)
-vim.lsp.util.apply_workspace_edit(ask('textDocument/rename', 9, 20, { newName = 'compile' }), 'utf-16')
-tell(vim.api.nvim_buf_get_lines(0, 0, -1, true))
+vim.api.nvim_win_set_cursor(0, { 10, 20 })
+vim.lsp.buf.rename('compile')
+wait(function() return vim.api.nvim_buf_get_lines(0, 1, 2, true)[1] == 'id = "compile"' end)
+vim.cmd('wall')
 vim.cmd('qa!')
 `;
 
-test.skipIf(!hasNeovim)('Neovim shows problems of unsaved text, jumps to a step and renames it', async () => {
-  await using rig = await Rig.setup();
-  const text = `[[main.steps]]
+const MAIN = `[[main.steps]]
 id = "build"
+executor = "shell"
+command = "true"
+
+[[main.steps]]
+id = "show"
+description = "Shows it."
 executor = "shell"
 command = "true"
 needs = ["biuld"]
 
 [[main.steps]]
 id = "ship"
-executor = "shell"
-command = "echo {{build.outputs.exit_code}}"
+executor = "expand"
+template = "other#deploy"
 needs = ["build"]
 `;
-  rig.write('w.meow.toml', text);
+const OTHER = `[[deploy.steps]]
+id = "push"
+executor = "shell"
+command = "echo {{build.outputs.exit_code}}"
+`;
+
+test.skipIf(!hasNeovim)('Neovim shows a problem, completes a step and renames it in two files', async () => {
+  await using rig = await Rig.setup();
+  rig.write('main.meow.toml', MAIN);
+  rig.write('other.meow.toml', OTHER);
+  rig.write('init.lua', configuration());
   rig.write('script.lua', SCRIPT);
-  const { stdout } = await rig.shell(
-    `MEOW=${MEOW} nvim --headless --clean -i NONE -n -c 'luafile script.lua' < /dev/null`,
+  const { stdout, stderr } = await rig.shell(
+    `PATH=${dirname(MEOW)}:$PATH nvim --headless --clean -i NONE -n -u init.lua -c 'luafile script.lua' < /dev/null`,
   );
-  const [problem, left, definition, renamed] = stdout
-    .trim()
-    .split(/\r?\n/)
-    .map((line) => JSON.parse(line) as unknown);
-  expect(problem).toEqual(['unknown-need', 4, 1, 'meow']);
-  expect(left).toBe(0);
+  const told = stdout.trim().split(/\r?\n/);
+  expect(told, stderr).toHaveLength(3);
+  const [problem, labels, definition] = told.map((line) => JSON.parse(line) as unknown);
+  expect(problem).toEqual(['unknown-need', 10, 1, 'meow']);
+  expect(labels).toContain('build');
   expect(definition).toEqual({ line: 1, character: 6 });
-  expect(renamed).toEqual(text.replace('["biuld"]', '[]').replaceAll('build', 'compile').trimEnd().split('\n'));
+  expect(rig.read('main.meow.toml')).toBe(
+    MAIN.replace(/command = "true"\nneeds/, 'command = "echo {{build.outputs.exit_code}}"\nneeds')
+      .replace('biuld', 'build')
+      .replaceAll('build', 'compile'),
+  );
+  expect(rig.read('other.meow.toml')).toBe(OTHER.replace('build', 'compile'));
 });

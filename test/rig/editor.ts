@@ -11,9 +11,11 @@ import {
   type DocumentSymbol,
   type Hover,
   type Location,
+  type LogMessageParams,
   type Position,
   type ProtocolConnection,
   type PublishDiagnosticsParams,
+  ResponseError,
   StreamMessageReader,
   StreamMessageWriter,
   type TextEdit,
@@ -33,6 +35,7 @@ export class Editor implements AsyncDisposable {
   readonly #buffers = new Map<string, TextDocument>();
   readonly #shown = new Map<string, PublishDiagnosticsParams>();
   #noticed: () => void = () => undefined;
+  #spelled: (uri: string) => string = (uri) => uri;
 
   private constructor(rig: Rig) {
     this.#rig = rig;
@@ -48,6 +51,10 @@ export class Editor implements AsyncDisposable {
       this.#shown.set(shown.uri, shown);
       this.#noticed();
     });
+    this.#connection.onNotification(
+      'window/logMessage',
+      ({ message }: LogMessageParams) => void this.log.push(message),
+    );
     this.#connection.listen();
   }
 
@@ -72,8 +79,30 @@ export class Editor implements AsyncDisposable {
   }
 
   uri(file: string): string {
-    return pathToFileURL(join(this.#rig.folder, file)).href;
+    return this.#spelled(pathToFileURL(join(this.#rig.folder, file)).href);
   }
+
+  /** From now on every URI is spelled in this way, as another editor spells them. */
+  spell(spelled: (uri: string) => string): void {
+    this.#spelled = spelled;
+  }
+
+  /** Sends a request as it is. The answer may be an error. */
+  async request(method: string, params: unknown): Promise<unknown> {
+    try {
+      return await this.#connection.sendRequest(method, params);
+    } catch (error) {
+      if (error instanceof ResponseError) return error;
+      throw error;
+    }
+  }
+
+  async notify(method: string, params: unknown): Promise<void> {
+    await this.#connection.sendNotification(method, params);
+  }
+
+  /** What the server wrote to the editor's log. */
+  readonly log: string[] = [];
 
   /** Opens a buffer, or replaces its text. Returns the position of the cursor, if the text has one. */
   async type(file: string, written: string): Promise<Position> {

@@ -5,7 +5,7 @@ import { headlessKnowledge } from '../adapter-catalog.ts';
 import type { CompileContext, Language, Location, SourceReader } from '../language.ts';
 import { hasRootKey } from '../yaml-tree.ts';
 import { compileConductor } from './compile.ts';
-import { isPath } from './prompts.ts';
+import { isPath, versionedId } from './prompts.ts';
 import { conductorSymbols } from './symbols.ts';
 import type { ConductorInput, FindValidator } from './syntax.ts';
 
@@ -29,7 +29,20 @@ export const conductor: Language<ConductorSource> = {
 
   validate: (source, context) => compileConductor(inputFrom(source, context)),
 
-  symbols: ({ file, text }, _, agents) => conductorSymbols(file, text, agents),
+  symbols: (source, context, adapters) => {
+    const { path, file, text, reader } = source;
+    const { policies, validators } = context.config.conductor;
+    const folder = reader.folderOf(path);
+    const files = (wanted: readonly string[]): string | null =>
+      wanted.find((each) => reader.kindOf(each) === 'file') ?? null;
+    return conductorSymbols(file, text, {
+      adapters,
+      policies: Object.keys(policies),
+      validators: [...new Set([...Object.keys(NAMES), ...Object.keys(validators)])],
+      promptFile: (id) => (isPath(id) || versionedId(id) !== null ? files(promptPaths(reader, folder, id)) : null),
+      workflowFile: (to) => files([to, to.replace(/#[^#/]+$/, '')].map((each) => reader.resolve(folder, each))),
+    });
+  },
 };
 
 function inputFrom(source: ConductorSource, { config, adapters, others }: CompileContext): ConductorInput {

@@ -154,7 +154,7 @@ function readRoute(reading: Reading, step: Outline, { key, keyPlace, value }: Ya
 }
 
 /** Step ids never contain these characters. */
-function isWorkflowPath(target: string): boolean {
+export function isWorkflowPath(target: string): boolean {
   return /[./#]/.test(target);
 }
 

@@ -31,7 +31,7 @@ function keysOf(opcode: Opcode): readonly string[] {
 }
 
 /** Keys of a step with this opcode; if it is unknown, of all. */
-export function stepKeys(opcode: Opcode | null): readonly string[] {
+function stepKeys(opcode: Opcode | null): readonly string[] {
   return [...namesOf(STEP_KEYS), ...new Set(opcode === null ? OPCODES.flatMap(keysOf) : keysOf(opcode))];
 }
 
@@ -240,7 +240,7 @@ function readStop(report: Report, { map }: Outline): Particulars {
 
 // `inputs: [diff, evaluate.blockers]`: built-in names, and outputs of earlier steps.
 
-const WORDS: readonly string[] = [
+export const INPUT_WORDS: readonly string[] = [
   'diff',
   'component_kind',
   'eval_profile',
@@ -250,7 +250,8 @@ const WORDS: readonly string[] = [
   'validation',
 ];
 
-const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
+/** Inputs may name them, as STEP.OUTPUT. */
+export const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
   RUN_AGENT: ['result', 'changes', 'violations', 'policy', 'run_files', 'head', 'tree', 'witness', 'artifacts'],
   RUN_VALIDATION: ['validators', 'harness_report', 'report_summary', 'proposed_goldens', 'witness', 'artifacts'],
   EVALUATE: [
@@ -288,7 +289,7 @@ function readInputs(report: Report, map: YamlMap, steps: ReadonlyMap<string, Out
 }
 
 function isInput(report: Report, { text, place }: YamlScalar, steps: ReadonlyMap<string, Outline>): boolean {
-  if (WORDS.includes(text)) return true;
+  if (INPUT_WORDS.includes(text)) return true;
   const [id = '', output = ''] = splitInput(text);
   const step = steps.get(id);
   if (output !== '' && step !== undefined) {
@@ -304,8 +305,8 @@ function isInput(report: Report, { text, place }: YamlScalar, steps: ReadonlyMap
     report.error('unknown-input', place, `there is no step "${id}" with an output "${output}"`, hint);
     return false;
   }
-  const otherwise = `Inputs are ${listed(WORDS)}, and STEP.OUTPUT for an output of an earlier step.`;
-  report.error('unknown-input', place, `there is no input "${text}"`, () => suggest(text, WORDS, otherwise));
+  const otherwise = `Inputs are ${listed(INPUT_WORDS)}, and STEP.OUTPUT for an output of an earlier step.`;
+  report.error('unknown-input', place, `there is no input "${text}"`, () => suggest(text, INPUT_WORDS, otherwise));
   return false;
 }
 

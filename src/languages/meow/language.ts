@@ -51,7 +51,7 @@ export const meow: Language<MeowSource> = {
     return { diagnostics, notes: [] };
   },
 
-  symbols: ({ file, text, others }) => meowSymbols({ file, text }, others),
+  symbols: ({ file, text, others }, _, adapters) => meowSymbols({ file, text }, others, adapters),
 };
 
 function inputFrom(source: MeowSource, { adapters, given, others }: CompileContext): Omit<MeowInput, 'given'> {

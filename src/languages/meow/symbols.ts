@@ -2,25 +2,30 @@
 // variable that names one. It reads what is readable of a damaged text.
 
 import type { Place } from '../../base/source.ts';
-import { keysOf } from '../keys.ts';
+import type { Path } from '../keys.ts';
 import { createReport } from '../report.ts';
-import type { Definition, Suggestion, Suggestions, Symbols, Use, WrittenKey } from '../symbols.ts';
+import type { Definition, NamedPart, Suggestion, Suggestions, Symbols, Use, WrittenKey } from '../symbols.ts';
 import { lineBefore, suggestions, toItems } from '../symbols.ts';
 import { type Hole, parseTemplate } from '../template.ts';
 import { entriesOf, valueOf } from '../toml-fields.ts';
 import { readPartialToml } from '../toml.ts';
-import { keyWrittenAt } from '../toml-keys.ts';
+import { tomlCursorAt } from '../toml-cursor.ts';
 import { placeWithin, type TomlString, type TomlTable, type TomlValue } from '../toml-tree.ts';
+import { explainAt, keyOf, keysAt, textsOf, valuesAt } from '../written-keys.ts';
 import type { OtherFiles } from './compile.ts';
-import { EXECUTOR_NAMES } from './executors/executors.ts';
-import { MEOW, STEP, WORKFLOW_KEYS } from './keys.ts';
+import { MEOW } from './keys.ts';
 import { type Call, type Library, linkBlocks, type Linked } from './link.ts';
-import { stepsBelow } from './linked-targets.ts';
+import { idsOfRound, stepsBelow, stepsOfRound } from './linked-targets.ts';
 import { type MeowFile, openModule } from './modules.ts';
 import { STEP_BUILTINS } from './scope.ts';
 import { type BlockSyntax, isPlaceholder, type StepSyntax, type VariableSyntax } from './syntax.ts';
 
-export function meowSymbols(entry: MeowFile, { files, find }: Pick<OtherFiles, 'files' | 'find'>): Symbols {
+/** `adapters`: their names. */
+export function meowSymbols(
+  entry: MeowFile,
+  { files, find }: Pick<OtherFiles, 'files' | 'find'>,
+  adapters: readonly string[],
+): Symbols {
   const tolerant = (file: MeowFile, prefix: string) =>
     openModule(file, prefix, (report) => readPartialToml(report)?.root ?? null);
   const first = tolerant(entry, '');
@@ -30,13 +35,15 @@ export function meowSymbols(entry: MeowFile, { files, find }: Pick<OtherFiles, '
   const roots = [...modules.values()].flatMap(({ sections, block }) =>
     sections.flatMap(({ name }) => block(name) ?? []),
   );
-  return new MeowSymbols(linkBlocks(library, roots, {}));
+  return new MeowSymbols(linkBlocks(library, roots, {}), (workflow) => first.block(workflow ?? 'main'), adapters);
 }
 
 class MeowSymbols implements Symbols {
   readonly definitions: Definition[] = [];
   readonly uses: Use[] = [];
   readonly #linked: Linked;
+  readonly #entry: (workflow: string | null) => BlockSyntax | null;
+  readonly #adapters: readonly string[];
   readonly #workflows = new Map<BlockSyntax, Definition>();
   readonly #steps = new Map<StepSyntax, Definition>();
   readonly #variables = new Map<VariableSyntax, Definition>();
@@ -44,8 +51,13 @@ class MeowSymbols implements Symbols {
   /** Calls by the block that they enter. */
   readonly #callers = new Map<BlockSyntax, Call[]>();
 
-  constructor(linked: Linked) {
+  readonly #scopes = new Map<BlockSyntax, Scope>();
+
+  /** `entry`: the workflow of the first file with a name. */
+  constructor(linked: Linked, entry: (workflow: string | null) => BlockSyntax | null, adapters: readonly string[]) {
     this.#linked = linked;
+    this.#entry = entry;
+    this.#adapters = adapters;
     for (const call of linked.calls) this.#callers.set(call.to, [...(this.#callers.get(call.to) ?? []), call]);
     const workflows = linked.blocks.filter(({ key }) => key === null);
     for (const block of workflows) this.#define(block, this.#defineWorkflow(block));
@@ -55,60 +67,119 @@ class MeowSymbols implements Symbols {
   suggest(file: string, offset: number): Suggestions | null {
     const around = this.#around(file, offset);
     if (around === null) return null;
-    const { block, step } = around;
+    const { block } = around;
     const { text } = block.report.source;
-    const line = lineBefore(text, offset);
-    const reference = /\{\{\s*([\w.-]*)$/.exec(line)?.[1];
+    const reference = /\{\{\s*([\w.-]*)$/.exec(lineBefore(text, offset))?.[1];
     if (reference !== undefined) return suggestions(text, offset, this.#inBraces(around, reference.split('.')));
-    const written = text.slice(step?.table.place.from ?? block.place.from, offset);
-    const others = [...block.byId.keys()].filter((id) => !isPlaceholder(id) && id !== step?.id);
-    const quotes = { quotes: true };
-    if (/(?:^|[\s{,])needs\s*=\s*\[[^\]]*$/.test(written))
-      return suggestions(text, offset, toItems('step', others), quotes);
-    const value = /(?:^|[\s{,])([\w-]+)\s*=\s*(?:"[^"]*|'[^']*|[\w-]*)$/.exec(line)?.[1];
-    if (value === 'executor') return suggestions(text, offset, toItems('value', EXECUTOR_NAMES, 'executor'), quotes);
-    if (value === 'agent') return suggestions(text, offset, toItems('value', this.#agents(), 'agent'), quotes);
-    if (value === 'template' || value === 'on_error')
-      return suggestions(text, offset, this.#templates(block), { quotes: true, name: /[\w./#-]*$/ });
-    if (value !== undefined || !/^\s*[\w-]*$/.test(line)) return null;
-    const keys = step === null ? WORKFLOW_KEYS : keysOf(STEP, step.executor);
-    const missing = keys.filter(({ name }) => step?.table.entries.has(name) !== true);
-    const items = missing.map(({ name, doc }) => ({ label: name, kind: 'key' as const, detail: doc }));
-    return suggestions(text, offset, items);
+    const cursor = tomlCursorAt(text, offset);
+    const tree = readPartialToml(createReport(block.report.source));
+    if (cursor === null || tree === null) return null;
+    const textAt = textsOf(tree.root);
+    const keys = keysAt(MEOW.root, cursor, textAt, (path) => isPresent(tree.root, path));
+    if (keys.length > 0) return suggestions(text, offset, keys);
+    const key = keyOf(cursor);
+    const names = key === null ? [] : this.#valuesOf(around, key, lineBefore(text, offset));
+    const items = [...valuesAt(MEOW.root, cursor, textAt), ...names];
+    const isText = items.some(({ label }) => label !== 'true' && label !== 'false');
+    const isPath = key === 'template' || key === 'on_error' || key === 'on_exhausted';
+    const name = isPath ? /[\w./#-]*$/ : /[\w-]*$/;
+    return items.length === 0 ? null : suggestions(text, offset, items, { quotes: isText, name });
   }
 
   keyAt(file: string, offset: number): WrittenKey | null {
     const report = this.#linked.blocks.find((block) => block.report.source.file === file)?.report;
     const tree = report === undefined ? null : readPartialToml(createReport(report.source));
-    const found = tree === null ? null : keyWrittenAt(tree.root, MEOW.root, offset);
-    return found === null ? null : { place: found.place, about: `\`${found.key.name}\`: ${found.key.doc}` };
+    return tree === null ? null : explainAt(tree.root, MEOW.root, offset);
   }
 
-  #inBraces({ block, step }: Around, [name = '', ...rest]: readonly string[]): readonly Suggestion[] {
-    if (rest.length === 0) {
-      const variables = this.#visibleVariables(block).map(({ name: label, type }) => ({
-        label,
-        kind: 'variable' as const,
-        detail: type,
-      }));
-      const steps = this.#visibleSteps(block).filter((each) => each !== step && !isPlaceholder(each.id));
-      const named = steps.map(({ id, executor }) => ({ label: id, kind: 'step' as const, detail: executor ?? 'step' }));
-      return [...variables, ...named, ...toItems('variable', STEP_BUILTINS, 'built in')];
+  /** Names that the value of a key may be. */
+  #valuesOf({ block, step }: Around, key: string, line: string): readonly Suggestion[] {
+    switch (key) {
+      case 'needs':
+        return toItems(
+          'step',
+          [...block.byId.keys()].filter((id) => !isPlaceholder(id) && id !== step?.id),
+        );
+      case 'agent':
+        return toItems('value', this.#agents(), 'agent');
+      case 'adapter':
+      case 'default_adapter':
+        return toItems('value', this.#adapters, 'adapter');
+      case 'template':
+        return this.#templates(block);
+      case 'on_error':
+      case 'on_exhausted':
+        return [...toItems('value', ['fail', 'continue']), ...this.#templates(block)];
+      case 'until_output': {
+        const [, written = ''] = /["']([\w.-]*)$/.exec(line) ?? [];
+        return step === null ? [] : this.#inPath(this.#rounds(step), written.split('.'));
+      }
+      default:
+        return [];
     }
-    const found = this.#visibleSteps(block).find(({ id }) => id === name);
+  }
+
+  #inBraces({ block, step }: Around, path: readonly string[]): readonly Suggestion[] {
+    const [name = '', ...rest] = path;
+    const rounds = this.#roundsAround(block);
+    const isInRound = rounds.length > 0 && !this.#visibleSteps(block).some(({ id }) => id === 'previous');
+    if (rest.length > 0) {
+      if (name === 'previous' && isInRound) return this.#inPath(rounds, rest);
+      return this.#inPath(this.#visibleSteps(block), path);
+    }
+    const variables = this.#visibleVariables(block).map(({ name: label, type }) => ({
+      label,
+      kind: 'variable' as const,
+      detail: type,
+    }));
+    const brought = this.#visibleCalls(block).flatMap(({ target }) => [
+      ...toItems('variable', target.brings, 'variable'),
+      ...toItems(
+        'variable',
+        target.variables.map(({ key }) => key),
+        'variable',
+      ),
+    ]);
+    return [
+      ...variables,
+      ...brought,
+      ...this.#inPath(
+        this.#visibleSteps(block).filter((each) => each !== step),
+        path,
+      ),
+      ...toItems('variable', STEP_BUILTINS, 'built in'),
+      ...(isInRound ? toItems('value', ['previous'], 'the round before') : []),
+    ];
+  }
+
+  /** What may follow in `step.below.outputs.name`, whose last name is being written. */
+  #inPath(steps: readonly StepSyntax[], [name = '', ...rest]: readonly string[]): readonly Suggestion[] {
+    if (rest.length === 0) {
+      const named = steps.filter(({ id }) => !isPlaceholder(id));
+      return named.map(({ id, executor }) => ({ label: id, kind: 'step', detail: executor ?? 'step' }));
+    }
+    const found = steps.find(({ id }) => id === name);
     if (found === undefined) return [];
     const at = rest.indexOf('outputs');
     const below = rest.slice(0, at === -1 ? rest.length - 1 : at);
     const [last] = below.length === 0 ? [found] : (stepsBelow(this.#linked, found, below) ?? []);
     if (last === undefined) return [];
-    if (at !== -1 && at === rest.length - 2) {
-      return [...(last.outputs ?? [])].map(([label, type]) => ({ label, kind: 'output', detail: type }));
+    if (at !== -1) {
+      const inner = rest.slice(at + 1, -1);
+      const owners = inner.reduce<readonly StepSyntax[]>(
+        (steps, id) => steps.flatMap((step) => this.#roundSteps(step, id)),
+        [last],
+      );
+      return owners.flatMap((owner): readonly Suggestion[] => [
+        ...[...(owner.outputs ?? [])].map(([label, type]) => ({ label, kind: 'output' as const, detail: type })),
+        ...toItems('step', owner.executor === 'loop' ? idsOfRound(this.#linked, owner) : [], 'in the last round'),
+      ]);
     }
     const inner = last.targets.flatMap((target) => {
       const link = this.#linked.of(target);
       return link?.kind === 'known' ? link.block.steps.map(({ id }) => id) : [];
     });
-    return at === -1 ? [...toItems('value', ['outputs'], 'its outputs'), ...toItems('step', inner)] : [];
+    return [...toItems('value', ['outputs'], 'its outputs'), ...toItems('step', inner)];
   }
 
   #agents(): readonly string[] {
@@ -131,8 +202,10 @@ class MeowSymbols implements Symbols {
     let best: (Around & { readonly from: number }) | null = null;
     const blocks = this.#linked.blocks.filter(({ report }) => report.source.file === file);
     for (const block of blocks) {
-      if (block.key === null && block.place.from <= offset && (best === null || block.place.from >= best.from))
-        best = { block, step: null, from: block.place.from };
+      // The header of its first step may be its own.
+      const start = Math.min(block.place.from, block.steps[0]?.table.place.from ?? block.place.from);
+      if (block.key === null && start <= offset && (best === null || start >= best.from))
+        best = { block, step: null, from: start };
       for (const step of block.steps) {
         const { from, to } = step.table.place;
         const isInline = block.report.source.text.charAt(from) === '{';
@@ -196,7 +269,9 @@ class MeowSymbols implements Symbols {
         });
         this.#outputs.set(outputKey(definition, key), output);
       }
-      for (const { to } of step.targets) if (to.kind === 'inline') this.#define(to.block, definition);
+      // The condition of a loop is a script, whose step is not written anywhere.
+      for (const { kind, to } of step.targets)
+        if (to.kind === 'inline' && kind !== 'check') this.#define(to.block, definition);
     }
   }
 
@@ -218,6 +293,7 @@ class MeowSymbols implements Symbols {
         if (need.kind === 'string') this.#path(block, need, 0, need.value.split('.'));
       }
       this.#inValues(block, step.table);
+      this.#inRound(block, step);
       for (const target of step.targets) {
         const link = this.#linked.of(target);
         if (link?.kind !== 'known') continue;
@@ -236,6 +312,12 @@ class MeowSymbols implements Symbols {
         }
       }
     }
+  }
+
+  /** `until_output` names a step of the round without braces. */
+  #inRound(block: BlockSyntax, loop: StepSyntax): void {
+    const written = valueOf(loop.table, 'until_output', 'string');
+    if (written !== null) this.#pathInRounds(block, this.#rounds(loop), written, 0, written.value.split('.'));
   }
 
   /** Inline steps are blocks of their own. */
@@ -257,33 +339,94 @@ class MeowSymbols implements Symbols {
   #inHole(block: BlockSyntax, string: TomlString, { path, from, to }: Hole): void {
     const start = from + string.value.slice(from, to).indexOf(path.join('.'));
     const [name = ''] = path;
-    const variable = this.#visibleVariables(block).find((each) => each.name === name);
+    const variable = this.#scope(block).variableByName.get(name);
     const definition = variable === undefined ? undefined : this.#variables.get(variable);
     if (definition !== undefined) this.#use(block, placeWithin(string, start, start + name.length), [definition]);
     else if (name === 'previous' && path.length > 2)
-      this.#path(block, string, start + 'previous.'.length, path.slice(1));
+      this.#pathInRounds(block, this.#roundsAround(block), string, start + 'previous.'.length, path.slice(1));
     else this.#path(block, string, start, path);
   }
 
   /** `step.below.outputs.name`, at an offset of the string. */
   #path(block: BlockSyntax, string: TomlString, at: number, path: readonly string[]): void {
-    const steps = path.includes('outputs') ? path.slice(0, path.indexOf('outputs')) : path;
-    const first = this.#visibleSteps(block).find(({ id }) => id === steps[0]);
+    this.#pathFrom(block, this.#scope(block).stepById.get(path[0] ?? ''), string, at, path);
+  }
+
+  /** Of the steps of a round. */
+  #pathInRounds(
+    block: BlockSyntax,
+    rounds: readonly StepSyntax[],
+    string: TomlString,
+    at: number,
+    path: readonly string[],
+  ): void {
+    const first = rounds.find(({ id }) => id === path[0]);
+    this.#pathFrom(block, first, string, at, path);
+  }
+
+  #pathFrom(
+    block: BlockSyntax,
+    first: StepSyntax | undefined,
+    string: TomlString,
+    at: number,
+    path: readonly string[],
+  ): void {
     if (first === undefined) return;
-    let offset = at;
+    const split = path.indexOf('outputs');
+    const { parts } = this.#named(first, path, split === -1 ? path.length : split, 'outputs'.length + 1);
+    for (const { place, to } of parts) this.#use(block, placeWithin(string, at + place.from, at + place.to), to);
+  }
+
+  /** Parts of a path that name steps, and the output behind them. `gap`: length of what is between the two. */
+  #named(
+    first: StepSyntax,
+    path: readonly string[],
+    steps: number,
+    gap: number,
+  ): { readonly parts: readonly NamedPart[]; readonly isOutput: boolean } {
+    const parts: NamedPart[] = [];
+    let offset = 0;
     let found: readonly StepSyntax[] = [first];
-    for (const [index, segment] of steps.entries()) {
-      if (index > 0) found = stepsBelow(this.#linked, first, steps.slice(1, index + 1)) ?? [];
-      const named = found.filter(({ id }) => id === segment).flatMap((step) => this.#steps.get(step) ?? []);
-      if (named.length > 0) this.#use(block, placeWithin(string, offset, offset + segment.length), named);
+    const add = (name: string, to: readonly Definition[]): void => {
+      if (to.length > 0) parts.push({ place: { from: offset, to: offset + name.length }, to, spelling: 'name' });
+    };
+    for (const [index, segment] of path.slice(0, steps).entries()) {
+      if (index > 0) found = stepsBelow(this.#linked, first, path.slice(1, index + 1)) ?? [];
+      add(
+        segment,
+        found.filter(({ id }) => id === segment).flatMap((step) => this.#steps.get(step) ?? []),
+      );
       offset += segment.length + 1;
     }
-    const field = path[steps.length + 1];
-    if (field === undefined) return;
-    const owners = found.flatMap((step) => this.#steps.get(step) ?? []);
-    const outputs = owners.flatMap((owner) => this.#outputs.get(outputKey(owner, field)) ?? []);
-    offset += 'outputs.'.length;
-    if (outputs.length > 0) this.#use(block, placeWithin(string, offset, offset + field.length), outputs);
+    offset += gap;
+    for (const output of path.slice(steps + (gap > 0 ? 1 : 0))) {
+      const owners = found.flatMap((step) => this.#steps.get(step) ?? []);
+      const outputs = owners.flatMap((owner) => this.#outputs.get(outputKey(owner, output)) ?? []);
+      add(output, outputs);
+      if (outputs.length > 0) return { parts, isOutput: true };
+      // The outputs of a loop contain those of the steps of its last round.
+      found = found.flatMap((step) => this.#roundSteps(step, output));
+      add(
+        output,
+        found.flatMap((step) => this.#steps.get(step) ?? []),
+      );
+      offset += output.length + 1;
+    }
+    return { parts, isOutput: false };
+  }
+
+  /** Gates have names of their own. */
+  namedIn({ kind, text }: Parameters<Symbols['namedIn']>[0], workflow: string | null): readonly NamedPart[] {
+    const entry = this.#entry(workflow);
+    const path = text.replace(/#.*$/, '').split('.');
+    const first = entry?.byId.get(path[0] ?? '');
+    if (kind === 'gate' || first === undefined) return [];
+    if (kind === 'step') return this.#named(first, path, path.length, 0).parts;
+    for (let steps = path.length - 1; steps > 0; steps -= 1) {
+      const { parts, isOutput } = this.#named(first, path, steps, 0);
+      if (isOutput) return parts;
+    }
+    return this.#named(first, path, 1, 0).parts;
   }
 
   #use({ report }: BlockSyntax, place: Place, to: readonly Definition[], spelling: Use['spelling'] = 'name'): void {
@@ -300,18 +443,71 @@ class MeowSymbols implements Symbols {
     return [...seen].flatMap(of);
   }
 
+  #visibleCalls(block: BlockSyntax): readonly Call[] {
+    return this.#visible(block, (each) => this.#callers.get(each) ?? []);
+  }
+
+  /** Steps of the rounds that the block is a part of. */
+  #roundsAround(block: BlockSyntax): readonly StepSyntax[] {
+    const loops = this.#visibleCalls(block).filter(({ target: { kind } }) => kind === 'round' || kind === 'check');
+    return [...new Set(loops.map(({ step }) => step))].flatMap((loop) => this.#rounds(loop));
+  }
+
+  /** Steps with that id in the rounds of a loop; none if the step is not a loop. */
+  #roundSteps(loop: StepSyntax, id: string): readonly StepSyntax[] {
+    return stepsOfRound(this.#linked, loop, id) ?? [];
+  }
+
+  #rounds(loop: StepSyntax): readonly StepSyntax[] {
+    return idsOfRound(this.#linked, loop).flatMap((id) => this.#roundSteps(loop, id));
+  }
+
   #visibleSteps(block: BlockSyntax): readonly StepSyntax[] {
-    return this.#visible(block, ({ steps }) => steps);
+    return this.#scope(block).steps;
   }
 
   #visibleVariables(block: BlockSyntax): readonly VariableSyntax[] {
-    return this.#visible(block, ({ variables }) => variables);
+    return this.#scope(block).variables;
   }
+
+  /** Every placeholder asks for it. */
+  #scope(block: BlockSyntax): Scope {
+    const known = this.#scopes.get(block);
+    if (known !== undefined) return known;
+    const steps = this.#visible(block, (each) => each.steps);
+    const variables = this.#visible(block, (each) => each.variables);
+    // The nearest of one name counts.
+    const scope = {
+      steps,
+      variables,
+      stepById: new Map(steps.toReversed().map((step) => [step.id, step])),
+      variableByName: new Map(variables.toReversed().map((variable) => [variable.name, variable])),
+    };
+    this.#scopes.set(block, scope);
+    return scope;
+  }
+}
+
+/** What is visible in a block. */
+interface Scope {
+  readonly steps: readonly StepSyntax[];
+  readonly variables: readonly VariableSyntax[];
+  readonly stepById: ReadonlyMap<string, StepSyntax>;
+  readonly variableByName: ReadonlyMap<string, VariableSyntax>;
 }
 
 interface Around {
   readonly block: BlockSyntax;
   readonly step: StepSyntax | null;
+}
+
+function isPresent(root: TomlTable, path: Path): boolean {
+  let value: TomlValue | undefined = root;
+  for (const step of path) {
+    if (value?.kind === 'table') value = value.entries.get(String(step))?.value;
+    else value = value?.kind === 'list' && typeof step === 'number' ? value.items[step] : undefined;
+  }
+  return value !== undefined;
 }
 
 function outputKey({ file, place }: Definition, name: string): string {

@@ -26,7 +26,7 @@ import {
 } from '../keys.ts';
 
 /** What each tag does. */
-const TAGS: Readonly<Record<TagName, string>> = {
+export const TAGS: Readonly<Record<TagName, string>> = {
   goto: 'Continues at that state, in the same session.',
   reset: 'Continues at that state, in a fresh session; pending returns are dropped.',
   call: 'Continues at that state, in a copy of the session; its result leads to the state of return.',

@@ -45,7 +45,8 @@ export const raymond: Language<RaymondFiles> = {
 
   validate: (files, context) => ({ diagnostics: validateRaymond(inputFrom(files, context)), notes: [] }),
 
-  symbols: ({ source, reader }, context) => raymondSymbols(source, findFrom(reader, source, context)),
+  symbols: ({ source, reader }, context, adapters) =>
+    raymondSymbols(source, findFrom(reader, source, context), adapters),
 };
 
 function inputFrom({ source, reader }: RaymondFiles, context: CompileContext): Omit<RaymondInput, 'given'> {

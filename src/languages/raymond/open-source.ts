@@ -35,7 +35,7 @@ import {
   type WorkflowSyntax,
 } from './syntax.ts';
 
-const MANIFEST_NAME = 'workflow.yaml';
+export const MANIFEST_NAME = 'workflow.yaml';
 
 export function openSource(source: RaymondSource, prefix: string, taken: TakenIds): WorkflowSyntax {
   return source.kind === 'folder' ? openFolder(source, prefix, taken) : openSingle(source, prefix, taken);
