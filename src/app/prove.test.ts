@@ -302,6 +302,35 @@ steps:
   });
 });
 
+describe('validators', () => {
+  const yaml = `workflow_id: w
+version: 1
+description: Validates.
+entry_step: check
+steps:
+  - id: check
+    opcode: RUN_VALIDATION
+    run: [ok, { id: deep, kind: script, entrypoint: ./deep.sh, timeout: 5m }]
+    limits: { idle_timeout: 1m }
+    routes: { completed: STOP, error: STOP, killed_timeout: late, killed_idle: idle, killed_policy: refused }
+  - { id: late, opcode: STOP, verdict: failure }
+  - { id: idle, opcode: STOP, verdict: failure }
+  - { id: refused, opcode: STOP, verdict: failure }
+`;
+
+  test('a script may not be allowed, and a timeout is worse than that', async () => {
+    const proof = await prove('w.yaml', { 'w.yaml': yaml });
+    expect(proof.never).toEqual([]);
+    expect(ends(proof)).toEqual(expect.arrayContaining(['failed late', 'failed idle', 'failed refused']));
+  });
+});
+
+test('a claim about dollars is not proven without a price', async () => {
+  const files = { 'w/START.md': 'Say <result>ok</result>', 'w.test.toml': '[[claim]]\nat_most = { usd = 9 }\n' };
+  expect(await prove('w', files)).toMatchObject({ exit: 3, claims: [{ holds: null }] });
+  expect(await prove('w', files, { price: ['sim=1'] })).toMatchObject({ exit: 0, claims: [{ holds: true }] });
+});
+
 /** Each of them is reproduced by its test: see checkCounterexamples. */
 describe('counterexamples of every kind', () => {
   const each = step(
@@ -408,6 +437,95 @@ steps:
   ])('%s', async (_, reference, files, claim) => {
     const proof = await prove(reference, { ...files, 'w.test.toml': `[[claim]]\n${claim}\n` });
     expect(proof.claims).toMatchObject([{ holds: false, test: expect.any(String) }]);
+  });
+
+  test.each<[string, Files, string]>([
+    [
+      'a gate that is rejected, and approved in the next round',
+      {
+        'w.meow.toml': meow(
+          step(
+            'edit',
+            'loop',
+            'until = "meow await-approval text"\nmax_rounds = 2\ninline = [{ id = "write", executor = "shell", command = "x" }]',
+          ),
+          shell('print', 'needs = ["edit"]'),
+        ),
+      },
+      'at_most = { visits = { "edit.*.write" = 1 } }',
+    ],
+    [
+      'a wait for an event that ends at its own limit',
+      {
+        'w.meow.toml': meow(
+          shell('wait', 'on_error = "continue"', 'meow await-event never --timeout 1h'),
+          shell('a', 'needs = ["wait"]'),
+        ),
+      },
+      'at_most = { commands = 1 }',
+    ],
+    [
+      'an event after an agent that starts at once',
+      {
+        'w.meow.toml': meow(
+          spawned,
+          work('prompt = "Run: meow event gold"'),
+          shell('watch', 'needs = ["start"]', 'meow await-event gold --timeout 1h'),
+          shell('b', 'needs = ["watch"]'),
+        ),
+      },
+      'never = "b"\nunless = "work"',
+    ],
+    [
+      'a visit that is later than on the shortest way to its state',
+      {
+        'w.meow.toml': meow(
+          spawned,
+          step(
+            'each',
+            'foreach',
+            'items_file = "list.json"\nneeds = ["start"]\ntemplate = ".body"\n[body]\nname = "body"\n[[body.steps]]\nid = "b"\nexecutor = "shell"\ncommand = "x"\ntimeout = "5m"\non_error = "continue"',
+          ),
+        ),
+      },
+      'at_most = { visits = { "*.b" = 1 } }',
+    ],
+  ])('%s', async (_, files, claim) => {
+    const proof = await prove('w.meow.toml', { ...files, 'w.test.toml': `[[claim]]\n${claim}\n` });
+    expect(proof.claims).toMatchObject([{ holds: false, test: expect.any(String) }]);
+  });
+
+  test('of several loops, one that a test can take is shown', async () => {
+    const yaml = `workflow_id: w
+version: 1
+description: Judges.
+entry_step: ask
+steps:
+  - id: ask
+    opcode: GATE
+    gate: requires_approval
+    timeout: 2h
+    routes: { gate_approved: STOP, gate_rejected: ask, gate_timed_out: back }
+  - id: back
+    opcode: ROLLBACK
+    target: pre_run
+    routes: { completed: STOP, error: ask }
+`;
+    const proof = await prove('w.yaml', { 'w.yaml': yaml, 'w.test.toml': '[[claim]]\nends = true\n' });
+    expect(proof.loops).toHaveLength(2);
+    expect(proof.claims).toMatchObject([{ holds: false, test: expect.any(String) }]);
+  });
+
+  test('each of two steps that run at once is in the story', async () => {
+    const each = step(
+      'each',
+      'foreach',
+      'items = ["a", "b"]\ntemplate = ".body"\n[body]\nname = "body"\n[[body.steps]]\nid = "b"\nexecutor = "shell"\ncommand = "x"',
+    );
+    const files = { 'w.meow.toml': meow(each), 'w.test.toml': '[[claim]]\nalone = "each.*.b"\n' };
+    const started = { step: 'each.*.b', outcome: 'started' };
+    const { claims } = await prove('w.meow.toml', files);
+    expect(claims).toMatchObject([{ counterexample: [started, started], why: 'two steps each.*.b run at once' }]);
   });
 
   test('an agent that does not start cannot be tested', async () => {

@@ -12,9 +12,11 @@ import type { Program } from '../ir/program.ts';
 import { Exploration, type Explored } from '../prove/explore.ts';
 import { type Proof, proofOf } from '../prove/proof.ts';
 import { writtenNames } from '../prove/unreached.ts';
+import { adaptersIn, type Prices } from '../prove/worst.ts';
 import { ABSENT, tolerate } from '../sys/errors.ts';
 import type { Adapters } from './adapters.ts';
 import { findWorkflow } from './compile.ts';
+import { measuredPrices } from './measured-prices.ts';
 import { prepareRun } from './prepare-run.ts';
 import type { Project } from './project.ts';
 import { type Settings, shownPath } from './sources.ts';
@@ -40,8 +42,8 @@ export type Proved = Readonly<
 
 const VISITS = 3;
 const STATES = 100_000;
-/** States between two looks at whether somebody has interrupted it. */
-const SLICE = 200;
+/** How long it explores before it looks whether somebody has interrupted it. */
+const SLICE_MS = 50;
 
 export async function proveWorkflow(
   project: Project,
@@ -51,7 +53,7 @@ export async function proveWorkflow(
   isCancelled: () => boolean,
 ): Promise<Proved> {
   const { reference, visits = VISITS, states = STATES } = flags;
-  const prices = readPrices(flags.price ?? []);
+  const passedPrices = readPrices(flags.price ?? []);
   const given = flags.var === undefined ? {} : { var: flags.var };
   const prepared = await prepareRun(project, settings, adapters, { reference, ...given, dryRun: true, allowance: {} });
   const { ready, diagnostics } = prepared;
@@ -64,8 +66,14 @@ export async function proveWorkflow(
   const { variables } = request;
   const scripts = readScripts(program);
   const exploration = new Exploration({ program, variables, claims, scripts, visitsMax: visits, statesMax: states });
-  while (!exploration.advance(SLICE) && !isCancelled()) await setImmediate();
+  for (let from = performance.now(); !isCancelled() && !exploration.advance(1); ) {
+    if (performance.now() - from < SLICE_MS) continue;
+    await setImmediate();
+    from = performance.now();
+  }
   const explored = exploration.result();
+  const unpriced = [...adaptersIn(explored)].filter((adapter) => !Object.hasOwn(passedPrices, adapter));
+  const prices = { ...(await measuredPrices(project, new Set(unpriced))), ...passedPrices };
   const names = new Set((flags.var ?? []).map((text) => text.slice(0, text.indexOf('='))));
   const passed = Object.fromEntries(Object.entries(variables).filter(([name]) => names.has(name)));
   const proof = proofOf(explored, { program, claims, visitsMax: visits, prices, given: passed });
@@ -112,14 +120,14 @@ function readScripts({ blocks }: Program): ReadonlyMap<string, string> {
   );
 }
 
-function readPrices(texts: readonly string[]): Readonly<Record<string, number>> {
+function readPrices(texts: readonly string[]): Prices {
   return Object.fromEntries(
     texts.map((text) => {
       const [, adapter, usd = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
       const price = Number(usd);
       if (adapter === undefined || usd.trim() === '' || !Number.isFinite(price) || price < 0)
         throw new UsageError(`--price ${text} is not a price`, 'write --price ADAPTER=USD, such as --price sim=0.40');
-      return [adapter, price];
+      return [adapter, { usd: price, from: '--price' }];
     }),
   );
 }

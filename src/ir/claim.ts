@@ -46,12 +46,17 @@ export function claimText(claim: Claim): string {
 }
 
 function limitTexts({ turns, commands, agentsAtOnce, usd, visits }: ClaimedLimits): readonly string[] {
-  const counts: readonly (readonly [number | undefined, string])[] = [
-    [turns, 'turns'],
-    [commands, 'commands'],
-    [agentsAtOnce, 'agents at once'],
-    [usd, 'dollars'],
+  const limits: readonly (readonly [string, number | undefined])[] = [
+    ['turns', turns],
+    ['commands', commands],
+    ['agents at once', agentsAtOnce],
+    ['dollars', usd],
+    ...Object.entries(visits).map(([step, limit]) => [`visits of ${step}`, limit] as const),
   ];
-  const limits = counts.flatMap(([limit, word]) => (limit === undefined ? [] : [`${String(limit)} ${word}`]));
-  return [...limits, ...Object.entries(visits).map(([step, limit]) => `${String(limit)} visits of ${step}`)];
+  return limits.flatMap(([what, limit]) => (limit === undefined ? [] : [limitText(what, limit)]));
+}
+
+/** `what`: in the plural, such as `turns` or `visits of fix`. */
+export function limitText(what: string, count: number): string {
+  return `${String(count)} ${count === 1 ? what.replace(/^(\w+)s\b/, '$1') : what}`;
 }

@@ -1,6 +1,7 @@
 // Takes a move: feeds its inputs to the kernel, and whatever follows without a choice.
 //
-// advance/1  The clock is logical: each input is a millisecond later, and a deadline passes when it is due.
+// advance/1  The clock is logical: what a rule of a test can delay is a millisecond later than the move before, a deadline
+//            passes when it is due, and everything else takes no time, as in a test.
 // advance/2  An effect with one possible outcome that nobody sees ends at once.
 // advance/3  Once the end of the run is decided nothing new starts. So running steps are stopped, in one order: others
 //            would end the run in the same way. But if only a step that failed through its children is to blame, another
@@ -13,9 +14,13 @@ import type { Program, RunRequest } from '../ir/program.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId, initialState, type RunState } from '../kernel/state.ts';
+import type { Cause } from './causes.ts';
 import { openFailures } from './endings.ts';
 import { finished, type Move, type Moves } from './moves.ts';
 import type { Observed, Watch } from './watch.ts';
+
+/** No rule of a test delays them. */
+const TAKES_NO_TIME: ReadonlySet<Cause['kind']> = new Set(['goes-on', 'judged', 'reads'] as const);
 
 /** More inputs without a choice are a defect of this file. */
 const INPUTS_MAX = 100_000;
@@ -32,15 +37,16 @@ export class Advance {
   start(program: Program, request: RunRequest): { readonly state: RunState; readonly observed: Observed } {
     const state = initialState(program);
     const observed = this.#watch.begin(this.#watch.initialFacts());
-    this.#feed(state, { kind: 'run-requested', request, programHash: '' }, observed);
+    this.#feed(state, { kind: 'run-requested', request, programHash: '' }, observed, 0);
     this.#settle(state, observed);
     return { state, observed };
   }
 
   /** Changes the state. */
-  take(state: RunState, { inputs }: Move, facts: string): Observed {
+  take(state: RunState, { inputs, cause, notBefore = 0 }: Move, facts: string): Observed {
     const observed = this.#watch.begin(facts);
-    for (const input of inputs) this.#feed(state, input, observed);
+    const at = Math.max(notBefore, (state.recordedAt ?? 0) + (TAKES_NO_TIME.has(cause.kind) ? 0 : 1));
+    for (const input of inputs) this.#feed(state, input, observed, at);
     observed.at = state.recordedAt;
     // A move without inputs stops everything.
     this.#settle(state, observed, inputs.length > 0);
@@ -58,14 +64,15 @@ export class Advance {
     for (let count = 0; state.phase !== 'ended'; count++) {
       const input = nextToEnd(state);
       if (input === null || count > INPUTS_MAX) throw new Bug('a run that is ending does not end');
-      this.#feed(state, input, observed);
+      // What fails later is less to blame.
+      this.#feed(state, input, observed, (state.recordedAt ?? 0) + 1);
     }
     this.#watch.seeEnd(state, observed);
   }
 
-  #feed(state: RunState, input: Input, observed: Observed): void {
+  #feed(state: RunState, input: Input, observed: Observed, at = state.recordedAt ?? 0): void {
     const due = input.kind === 'deadline-passed' ? (state.timers.get(input.timer)?.at ?? 0) : 0;
-    const decisions = decide(state, input, Math.max(due, (state.recordedAt ?? 0) + 1));
+    const decisions = decide(state, input, Math.max(due, at, state.recordedAt ?? 0));
     for (const decision of decisions) this.#watch.see(state, decision, observed);
     this.#watch.seeState(state, observed);
   }

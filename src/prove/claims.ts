@@ -7,8 +7,8 @@ import { segmentMatcher } from '../base/names.ts';
 import type { Claim, ClaimedLimits } from '../ir/claim.ts';
 import type { Edge, Explored } from './explore.ts';
 import type { Loop } from './loops.ts';
-import { isTestable, shortestBy, testablePathTo } from './paths.ts';
-import { type Prices, priceOf } from './worst.ts';
+import { isTestable, shortestBy, shortestFrom, testablePathTo } from './paths.ts';
+import { adaptersIn, type Prices, priceOf } from './worst.ts';
 
 /** `holds`: null if it is not known. */
 export interface JudgedClaim {
@@ -20,8 +20,17 @@ export interface JudgedClaim {
 
 export interface Counterexample {
   readonly path: readonly Edge[];
-  /** The limit that is exceeded, or the loop: what a test has to show. */
+  /** A loop that can go on for ever after the path; empty if there is none. */
   readonly round: readonly Edge[];
+  /** Null unless the claim is a limit. */
+  readonly exceeded: Exceeded | null;
+}
+
+export interface Exceeded {
+  /** In the plural, such as `turns`. */
+  readonly what: string;
+  readonly limit: number;
+  readonly got: number;
 }
 
 export interface Evidence {
@@ -54,7 +63,7 @@ function counterexampleTo(claim: Claim, index: number, evidence: Evidence): Coun
 }
 
 function straight(path: readonly Edge[] | null): Counterexample | null {
-  return path === null ? null : { path, round: [] };
+  return path === null ? null : { path, round: [], exceeded: null };
 }
 
 /** A shortest path; if some can be reproduced by a test, a shortest one of those. */
@@ -64,29 +73,43 @@ function firstBreach(explored: Explored, index: number): readonly Edge[] | null 
   return shortestBy(explored, breaks, isTestable) ?? shortestBy(explored, breaks);
 }
 
+/** A hang or a loop that a test can reproduce, if there is one. */
 function endless({ explored, loops }: Evidence): Counterexample | null {
-  const hanging = explored.nodes.find(({ hangs }) => hangs.length > 0);
-  if (hanging !== undefined) return straight(testablePathTo(explored, hanging));
-  const [loop] = loops;
-  const entry = loop === undefined ? undefined : explored.nodes[loop.entry];
-  return loop === undefined || entry === undefined
-    ? null
-    : { path: testablePathTo(explored, entry), round: loop.round };
+  const isReproducible = ({ path, round }: Counterexample): boolean => [...path, ...round].every(isTestable);
+  const hanging = explored.nodes.filter(({ hangs }) => hangs.length > 0);
+  const all = hanging.map(
+    (node): Counterexample => ({ path: testablePathTo(explored, node), round: [], exceeded: null }),
+  );
+  if (all.length === 0) {
+    for (const { entry, round } of loops) {
+      const node = explored.nodes[entry];
+      if (node === undefined) continue;
+      const testable = shortestFrom(explored, entry, ({ index }) => index === entry, undefined, isTestable);
+      all.push({ path: testablePathTo(explored, node), round: testable ?? round, exceeded: null });
+    }
+  }
+  return all.find(isReproducible) ?? all[0] ?? null;
 }
 
 function excess(limits: ClaimedLimits, { explored, prices }: Evidence): Counterexample | null {
   const { turns, commands, agentsAtOnce, usd, visits } = limits;
-  const counts: readonly (readonly [number | undefined, (edge: Edge) => number])[] = [
-    [turns, (edge) => edge.turns.length],
-    [commands, (edge) => edge.commands],
-    [usd, (edge) => priceOf(edge, prices)],
-    ...Object.entries(visits).map(([pattern, limit]) => [limit, visitsOf(pattern)] as const),
+  const counts: readonly (readonly [string, number | undefined, (edge: Edge) => number])[] = [
+    ['turns', turns, (edge) => edge.turns.length],
+    ['commands', commands, (edge) => edge.commands],
+    ['dollars', usd, (edge) => priceOf(edge, prices)],
+    ...Object.entries(visits).map(([step, limit]) => [`visits of ${step}`, limit, visitsOf(step)] as const),
   ];
   const crowded = agentsAtOnce === undefined ? undefined : explored.nodes.find(({ agents }) => agents > agentsAtOnce);
-  if (crowded !== undefined) return straight(testablePathTo(explored, crowded));
-  for (const [limit, weight] of counts) {
-    const path = limit === undefined ? null : pathAbove(explored, limit, weight);
-    if (path !== null) return straight(path);
+  if (crowded !== undefined && agentsAtOnce !== undefined) {
+    const exceeded = { what: 'agents at once', limit: agentsAtOnce, got: crowded.agents };
+    return { path: testablePathTo(explored, crowded), round: [], exceeded };
+  }
+  for (const [what, limit, weight] of counts) {
+    if (limit === undefined) continue;
+    const path = pathAbove(explored, limit, weight, isTestable) ?? pathAbove(explored, limit, weight);
+    if (path === null) continue;
+    const got = path.reduce((sum, edge) => sum + weight(edge), 0);
+    return { path, round: [], exceeded: { what, limit, got: Math.round(got * 1e9) / 1e9 } };
   }
   return null;
 }
@@ -96,8 +119,13 @@ function visitsOf(pattern: string): (edge: Edge) => number {
   return ({ started }) => started.filter((name) => matches(name)).length;
 }
 
-/** A shortest path with a sum of weights above the limit. */
-function pathAbove({ nodes, start }: Explored, limit: number, weight: (edge: Edge) => number): readonly Edge[] | null {
+/** A shortest path over allowed edges with a sum of weights above the limit. */
+function pathAbove(
+  { nodes, start }: Explored,
+  limit: number,
+  weight: (edge: Edge) => number,
+  isAllowed: (edge: Edge) => boolean = () => true,
+): readonly Edge[] | null {
   interface Reached {
     readonly node: number;
     readonly sum: number;
@@ -114,6 +142,7 @@ function pathAbove({ nodes, start }: Explored, limit: number, weight: (edge: Edg
   for (const reached of queue) {
     if (reached.sum > limit + 1e-9) return pathOf(reached);
     for (const edge of nodes[reached.node]?.edges ?? []) {
+      if (!isAllowed(edge)) continue;
       const sum = reached.sum + weight(edge);
       // A longer way to a state matters only if more was spent on it.
       if ((best.get(edge.to) ?? -1) >= sum) continue;
@@ -127,6 +156,5 @@ function pathAbove({ nodes, start }: Explored, limit: number, weight: (edge: Edg
 /** The cost of a run is unknown if the price of one of its agents is. */
 function needsPrice(claim: Claim, { explored, prices }: Evidence): boolean {
   if (claim.kind !== 'at-most' || claim.limits.usd === undefined) return false;
-  const edges = [explored.start, ...explored.nodes.flatMap(({ edges: all }) => all ?? [])];
-  return edges.some(({ turns }) => turns.some((adapter) => !Object.hasOwn(prices, adapter)));
+  return [...adaptersIn(explored)].some((adapter) => !Object.hasOwn(prices, adapter));
 }

@@ -5,7 +5,8 @@
 // conducted/2  A turn that completed may have violated its policy.
 // conducted/3  An evaluation has every status; but `partial` at most as often in a row as the workflow allows, and only
 //              `unsafe` while a violation has not been rolled back.
-// conducted/4  Nobody proposes golden snapshots.
+// conducted/4  The program and the folder of a validator may turn out not to be allowed.
+// conducted/5  Nobody proposes golden snapshots.
 
 import type { ConductedSpec, DecisionInspection, GitOperation, Inspection } from '../ir/conductor.ts';
 import { STATUSES } from '../ir/conductor.ts';
@@ -54,8 +55,12 @@ function inspected(state: RunState, step: StepState, inspection: Inspection): re
       return [success({ file: 'evidence.json', evidence: 'evidence.json', prompt: 'prompt', contradictions: [] })];
     case 'decision':
       return decisions(state, step, inspection, beside('ask')?.failure ?? null);
-    case 'prepare':
-      return [success({ script: 'validator', cwd: '.', home: '.', tmpdir: '.' })];
+    case 'prepare': {
+      const { kind, cwd } = inspection.validator;
+      const prepared = success({ script: 'validator', cwd: '.', home: '.', tmpdir: '.' });
+      if (kind === 'builtin' && cwd === null) return [prepared];
+      return [prepared, failed('policy', 'its program or its folder is not allowed')];
+    }
     case 'collect': {
       const problem = beside('run')?.failure ?? null;
       return [problem === null ? success() : again(problem)];
@@ -127,6 +132,7 @@ export function conductedCause(state: RunState, step: StepState, spec: Conducted
   const problem = outcome.kind === 'failure' ? outcome.failure.kind : null;
   if (spec.kind === 'git') return problem === null ? GOES_ON : beyondTests('a rollback is refused');
   const { inspection } = spec;
+  if (inspection.kind === 'prepare') return problem === null ? GOES_ON : beyondTests('a validator is not allowed');
   const to = caused(state, step);
   if (inspection.kind === 'policy' && problem === 'policy')
     return { kind: 'judged', answer: null, violates: true, ...to };
@@ -149,5 +155,5 @@ function again(problem: Failure): Outcome {
 
 /** The worst outcome is that of the validation. */
 function gravity(kind: FailureKind): number {
-  return ['idle', 'timeout', 'policy'].indexOf(kind);
+  return ['policy', 'idle', 'timeout'].indexOf(kind);
 }

@@ -9,6 +9,7 @@
 
 import type { Claim } from '../ir/claim.ts';
 import { type Program, type RunRequest, UNLIMITED } from '../ir/program.ts';
+import { Bug } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
 import { type FrameState, frameAround, type RunState } from '../kernel/state.ts';
 import { Advance } from './advance.ts';
@@ -73,6 +74,11 @@ export interface Explored {
   /** Why it is not complete; null if it is. */
   readonly bound: 'states' | 'visits' | 'cancelled' | null;
   readonly names: Names;
+  /**
+   * The same moves with the ids and times that they have on this path: those of an edge are those of the first way to its
+   * state. The path starts at the start.
+   */
+  readonly retrace: (path: readonly Edge[]) => readonly Edge[];
 }
 
 /** Each round of a loop with a bound has states of its own. With the default of 3 visits, 120 rounds are explored. */
@@ -134,7 +140,36 @@ export class Exploration {
   /** What is known so far. */
   result(): Explored {
     const bound = this.#bound ?? (this.#expanded < this.#nodes.length ? 'cancelled' : null);
-    return { nodes: this.#nodes, start: this.#start, complete: bound === null, bound, names: this.#names };
+    const retrace = (path: readonly Edge[]): readonly Edge[] => this.#retrace(path);
+    return { nodes: this.#nodes, start: this.#start, complete: bound === null, bound, names: this.#names, retrace };
+  }
+
+  #retrace([start, ...path]: readonly Edge[]): readonly Edge[] {
+    if (start === undefined) return [];
+    let { state, observed } = this.#advance.start(this.#request.program, this.#runRequest());
+    return [
+      start,
+      ...path.map((edge) => {
+        const { facts } = observed;
+        const sources = this.#moves.sources(state).filter(({ moves }) => moves.length > 0);
+        const taken = this.#sameMoves(sources, edge).map((move): Tried & { readonly move: Move } => {
+          const copy = copyState(state);
+          return { move, state: copy, observed: this.#advance.take(copy, move, facts) };
+        });
+        const same = taken.find((each) => this.#byKey.get(this.#keyOf(each.state, each.observed))?.index === edge.to);
+        if (same === undefined) throw new Bug('a path that was explored cannot be taken');
+        ({ state, observed } = same);
+        return edgeOf(edge.to, same.move, same.move.cause, same);
+      }),
+    ];
+  }
+
+  /** Moves that may be that of an edge, the most similar first. */
+  #sameMoves(sources: readonly Source[], { move, cause }: Edge): readonly Move[] {
+    const all = sources.flatMap(({ moves }) => moves);
+    const wanted = lasting(cause);
+    const same = all.filter((each) => each.inputs.length === move?.inputs.length && lasting(each.cause) === wanted);
+    return [...same, ...all.filter((each) => !same.includes(each))];
   }
 
   #runRequest(): RunRequest {
@@ -250,6 +285,11 @@ function repetitions(state: RunState, frame: FrameState): number {
   for (let at: FrameState | null = frame; at !== null; at = frameAround(state, at))
     if (at.steps[0]?.definition === block) count += 1;
   return count;
+}
+
+/** Without what differs from path to path. */
+function lasting(cause: Cause): string {
+  return JSON.stringify({ ...cause, step: null, since: null });
 }
 
 function edgeOf(to: number, move: Move | null, cause: Cause, { state, observed }: Tried): Edge {

@@ -21,6 +21,8 @@ export interface Footprint {
   readonly readsStatus: boolean;
   /** A step below it may fail without failing the run at once. */
   readonly contains: boolean;
+  /** It, or a step below it, may fail as soon as it is ready: it needs a step that may never exist, or an agent. */
+  readonly failsAtOnce: boolean;
   /** It, or a step below it, handles the failure of a step below it, or tries again after it. */
   readonly handles: boolean;
 }
@@ -30,6 +32,7 @@ const NO_FOOTPRINT: Footprint = {
   resources: 0n,
   readsStatus: false,
   contains: false,
+  failsAtOnce: false,
   handles: false,
 };
 
@@ -134,6 +137,7 @@ export class Footprints {
       resources: resources.reduce((all, bit) => all | bit, 0n),
       readsStatus: /\bmeow\s+step-status\b/.test(said),
       contains: containsFailures(step),
+      failsAtOnce: effect?.kind === 'prompt' || step.needs.some((need) => need.includes('.') && !need.includes('*')),
       handles: handlesFailures(step) || (canGrow(step) && step.retry.attemptsMax > 1),
     };
     this.#own.set(step, found);
@@ -177,15 +181,16 @@ export class Footprints {
 }
 
 export function union(all: readonly Footprint[]): Footprint {
-  let [reads, resources, readsStatus, contains, handles] = [0n, 0n, false, false, false];
+  let [reads, resources, readsStatus, contains, failsAtOnce, handles] = [0n, 0n, false, false, false, false];
   for (const each of all) {
     reads |= each.reads;
     resources |= each.resources;
     readsStatus ||= each.readsStatus;
     contains ||= each.contains;
+    failsAtOnce ||= each.failsAtOnce;
     handles ||= each.handles;
   }
-  return { reads, resources, readsStatus, contains, handles };
+  return { reads, resources, readsStatus, contains, failsAtOnce, handles };
 }
 
 /** Whether the failure of a step below this one does not fail the run at once. */

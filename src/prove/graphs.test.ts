@@ -45,7 +45,8 @@ function graph(text: string, complete = true): Explored {
     return { index, facts: '', parent, edges, ending, agents: 0, hangs: [] };
   });
   const bound = complete ? null : 'states';
-  return { nodes, start: edgeOf([], 0), complete, bound, names: new Names({ blocks: {} } as never) };
+  const names = new Names({ blocks: {} } as never);
+  return { nodes, start: edgeOf([], 0), complete, bound, names, retrace: (path) => path };
 }
 
 const loopsIn = (text: string): readonly (readonly string[])[] => {
@@ -94,7 +95,7 @@ describe('claims', () => {
 
   const judge = (claim: Claim, explored: Explored): readonly [boolean | null, string | null] => {
     const loops = unboundedLoops(explored, componentsOf(explored));
-    const [judged] = judgeClaims([claim], { explored, loops, prices: { sim: 2 } });
+    const [judged] = judgeClaims([claim], { explored, loops, prices: { sim: { usd: 2, from: '--price' } } });
     const found = judged?.counterexample ?? null;
     const path = found === null ? null : endedOn([...found.path, ...found.round]).map(({ step }) => step);
     return [judged?.holds ?? null, path?.join(' ') ?? null];

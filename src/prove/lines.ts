@@ -13,13 +13,13 @@ export function proofLines(proof: Proof, bound: string | null, palette: Palette)
     ['Never reached', never],
     ['Waits for ever', hangs.map(({ step, why }) => `${step} ${why}`)],
     ['Loops without a bound', loops.filter(({ bounded }) => !bounded).map(({ through }) => loopLine(through))],
-    ['Worst case', [worstLine(proof)]],
+    ['Worst case', [worstLine(proof), ...priceLines(proof)]],
     ['Claims', claims.flatMap((claim) => claimLines(claim, palette))],
     ['Assumptions', ASSUMPTIONS],
   ];
   const shown = sections.filter(([, lines]) => lines.length > 0);
   return [
-    `explored ${counted(explored.states, 'state')}${bound === null ? ', everything that can happen' : ''}`,
+    `explored ${counted(explored.states, 'state')}, ${bound === null ? 'everything that can happen' : `but not everything: ${bound}`}`,
     ...shown.flatMap(([title, lines]) => ['', palette.bold(title), ...lines.map((line) => `  ${line}`)]),
     '',
     verdictLine(proof, bound, palette),
@@ -51,19 +51,29 @@ function loopLine(through: readonly string[]): string {
   return `${round}; bound it with max_visits, max_rounds, max_partial or retry`;
 }
 
-function worstLine({ worst: { turns, commands, agents_at_once: agents, usd } }: Proof): string {
-  const dollars =
-    usd === 'unknown' ? 'cost unknown (--price ADAPTER=USD)' : usd === null ? '∞ dollars' : `$${usd.toFixed(2)}`;
+/** Null is no bound, unless not everything was explored. */
+function worstLine({ worst: { turns, commands, agents_at_once: agents, usd }, explored: { complete } }: Proof): string {
+  if (!complete) return 'not known, since not everything was explored';
+  const dollars = usd === 'unknown' ? 'cost unknown' : usd === null ? '∞ dollars' : `$${usd.toFixed(2)}`;
   const at = agents === null ? '∞ agents at once' : `${counted(agents, 'agent')} at once`;
   return [formatCount(turns, 'turn'), formatCount(commands, 'command'), at, dollars].join(', ');
 }
 
-function claimLines({ claim, holds, counterexample, test }: ProvenClaim, palette: Palette): readonly string[] {
+function priceLines({ prices }: Proof): readonly string[] {
+  return prices.map(({ adapter, usd, from }) =>
+    usd === null || from === null
+      ? `the price of a turn of ${adapter} is unknown: pass --price ${adapter}=USD`
+      : `a turn of ${adapter} costs $${usd.toFixed(2)}: ${from}`,
+  );
+}
+
+function claimLines({ claim, holds, counterexample, why, test }: ProvenClaim, palette: Palette): readonly string[] {
   if (holds !== false) return [`${holds === true ? palette.green('holds  ') : palette.yellow('unknown')}  ${claim}`];
   const story = (counterexample ?? []).map(({ step, outcome }, index) => `  ${String(index + 1)}. ${step} ${outcome}`);
   return [
     `${palette.red('BROKEN ')}  ${claim}`,
     ...story,
+    ...(why === null ? [] : [`  Here ${why}.`]),
     ...(test === null
       ? ['  No rule of a test can make this happen.']
       : ['  This test reproduces it:', '', ...test.trimEnd().split('\n'), '']),
@@ -79,5 +89,6 @@ function verdictLine({ exit, hangs, claims }: Proof, bound: string | null, palet
     ];
     return palette.red(problems.join(', '));
   }
-  return exit === 3 ? palette.yellow(`not proven: ${bound ?? 'a bound was reached'}`) : palette.green('proven');
+  if (exit === 0) return palette.green('proven');
+  return palette.yellow(`not proven: ${bound ?? 'the price of a turn is unknown (--price ADAPTER=USD)'}`);
 }

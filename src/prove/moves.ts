@@ -47,6 +47,8 @@ export interface Move {
   readonly cause: Cause;
   /** It may end the run at once. */
   readonly mayEnd: boolean;
+  /** It cannot happen earlier on the logical clock. A deadline is due without that. */
+  readonly notBefore?: number;
 }
 
 /** `step`: null if the source is not a step. */
@@ -143,8 +145,9 @@ export class Moves {
     const to = caused(state, step);
     const late: Input = { kind: 'deadline-passed', timer };
     const stopped = effect.kind === 'gate' ? [] : [finished(id, failed('stopped', 'stopped'))];
-    const cause: Cause =
-      effect.kind === 'gate' ? { kind: 'expires', gate: textOf(effect.gate), ...to } : hanging(state, step);
+    // Nobody answers a call of `meow`: no rule of a test is needed for that.
+    const silent = effect.kind === 'command' && this.#callOf(effect) !== null ? GOES_ON : hanging(state, step);
+    const cause: Cause = effect.kind === 'gate' ? { kind: 'expires', gate: textOf(effect.gate), ...to } : silent;
     return [...moves, move([late, ...stopped], cause, true)];
   }
 
@@ -201,7 +204,7 @@ export class Moves {
     const moves = exits.flatMap((exit) =>
       this.#captured(step, spec, exit).map((outputs) => exited(state, id, step, spec, exit, outputs)),
     );
-    const idle = spec.idleMs === undefined ? [] : [hung(state, id, step)];
+    const idle = spec.idleMs === undefined ? [] : hung(state, id, step, spec.idleMs);
     return [...moves, ...idle];
   }
 
@@ -229,26 +232,27 @@ export class Moves {
     spec: CommandSpec<FilledText>,
     call: MeowCall,
   ): readonly Move[] {
-    const exit = (code: number, before: readonly Input[] = [], cause: Cause = GOES_ON): Move => {
-      const { inputs, mayEnd } = exited(state, id, step, spec, code, this.#captured(step, spec, code)[0] ?? {});
-      return move([...before, ...inputs], cause, mayEnd);
-    };
+    const exit = (code: number, before: readonly Input[] = [], cause: Cause = GOES_ON): readonly Move[] =>
+      this.#captured(step, spec, code).map((captured, index) => {
+        const { inputs, mayEnd } = exited(state, id, step, spec, code, captured);
+        return move([...before, ...inputs], index === 0 ? cause : beyondTests('a call prints a certain text'), mayEnd);
+      });
     switch (call.kind) {
       case 'await-approval':
         return gateCallMoves(state, step, call, exit);
       case 'event':
-        return [exit(0, [emitted(call.type, effectId(step.id, step.attempt))])];
+        return exit(0, [emitted(call.type, effectId(step.id, step.attempt))]);
       case 'await-event': {
         const next = this.#events.next(state, step, call.type);
-        const late = call.expires ? [exit(1, [], hanging(state, step))] : [];
+        const late = call.expires ? delayed(step, call.timeoutMs, exit(1)) : [];
         const isEmitted = next?.some(({ kind }) => kind === 'event-emitted') === true;
         const cause: Cause = isEmitted ? { kind: 'emits', event: call.type, ...caused(state, step) } : GOES_ON;
-        return [...(next === null ? [] : [exit(0, next, cause)]), ...late];
+        return [...(next === null ? [] : exit(0, next, cause)), ...late];
       }
       case 'step-status': {
         const status = findStep(state, call.step, step.id)?.status ?? null;
-        if (status === null) return [exit(2)];
-        return [exit((call.is !== null && call.is !== status) || call.isNot === status ? 1 : 0)];
+        if (status === null) return exit(2);
+        return exit((call.is !== null && call.is !== status) || call.isNot === status ? 1 : 0);
       }
     }
   }
@@ -259,7 +263,7 @@ export class Moves {
       const cause: Cause = { kind: 'exit', exit: 0, stdout: text, files: {}, ...caused(state, step) };
       return move([finished(id, success(outputs, { follows }))], cause, false);
     });
-    const idle = spec.idleMs === undefined ? [] : [hung(state, id, step)];
+    const idle = spec.idleMs === undefined ? [] : hung(state, id, step, spec.idleMs);
     return [...answers, exited(state, id, step, spec, 1, {}), ...idle];
   }
 
@@ -267,7 +271,7 @@ export class Moves {
     const session = 'session';
     const dies: Cause = { kind: 'dies', ...caused(state, step) };
     const crashed = move([finished(id, failed('agent-crashed', 'the agent exited'))], dies, true);
-    const idle = spec.idleMs === null || !isRouted(step, 'idle') ? [] : [hung(state, id, step)];
+    const idle = spec.idleMs === null || !isRouted(step, 'idle') ? [] : hung(state, id, step, spec.idleMs);
     const mayPause = state.program.source.language !== 'meow' && state.inFlight.size === 1;
     const limited = mayPause ? [move([finished(id, LIMIT_REACHED)], PAUSES, true)] : [];
     if (spec.steering === null) {
@@ -354,8 +358,9 @@ function exited(
   return end(success(outputs, { route: exit === 0 ? 'true' : 'false' }));
 }
 
-function hung(state: RunState, id: string, step: StepState): Move {
-  return move([finished(id, failed('idle', 'it was silent for too long'))], hanging(state, step), true);
+function hung(state: RunState, id: string, step: StepState, idleMs: number): readonly Move[] {
+  const silent = move([finished(id, failed('idle', 'it was silent for too long'))], hanging(state, step), true);
+  return delayed(step, idleMs, [silent]);
 }
 
 /** The end of the agent, by which its prompt fails. */
@@ -385,18 +390,24 @@ function decided(gate: string, approved: boolean, approvers: readonly string[] |
 function gateCallMoves(
   state: RunState,
   step: StepState,
-  { gate, expires, approvers }: Extract<MeowCall, { kind: 'await-approval' }>,
-  exit: (code: number, before?: readonly Input[], cause?: Cause) => Move,
+  { gate, expires, approvers, timeoutMs }: Extract<MeowCall, { kind: 'await-approval' }>,
+  exit: (code: number, before?: readonly Input[], cause?: Cause) => readonly Move[],
 ): readonly Move[] {
   const known = gateRequestOf(state, step, gate)?.verdict ?? null;
-  if (known !== null) return [exit(known.approved ? 0 : 1)];
-  const decisions = [true, false].map((approved) => {
+  if (known !== null) return exit(known.approved ? 0 : 1);
+  const decisions = [true, false].flatMap((approved) => {
     const { inputs, cause } = decided(gate, approved, approvers.length === 0 ? null : approvers, caused(state, step));
     return exit(approved ? 0 : 1, inputs, cause);
   });
   if (!expires) return decisions;
   const late: Input = { kind: 'gate-expired', gate, step: step.id };
-  return [...decisions, exit(EXPIRED_EXIT_CODE, [late], { kind: 'expires', gate, ...caused(state, step) })];
+  const expiry = exit(EXPIRED_EXIT_CODE, [late], { kind: 'expires', gate, ...caused(state, step) });
+  return [...decisions, ...delayed(step, timeoutMs, expiry)];
+}
+
+/** They happen when the time has passed since the step started. */
+function delayed({ startedAt }: StepState, ms: number | null, moves: readonly Move[]): readonly Move[] {
+  return moves.map((each) => ({ ...each, notBefore: (startedAt ?? 0) + (ms ?? 0) }));
 }
 
 /** `by`: id of the effect, so that the event is unique in its run. */

@@ -1,19 +1,19 @@
 // Everything that `meow prove` reports, as data. Its keys are a contract with scripts.
 
-import type { JsonMap } from '../base/json.ts';
-import { segmentMatcher } from '../base/names.ts';
+import { type JsonMap, own } from '../base/json.ts';
 import { type Claim, claimText } from '../ir/claim.ts';
 import type { Program } from '../ir/program.ts';
+import { stillRunning, whyBroken } from './breach.ts';
 import { judgeClaims, type JudgedClaim } from './claims.ts';
 import type { Ending } from './endings.ts';
-import type { Edge, Explored } from './explore.ts';
+import type { Explored } from './explore.ts';
 import type { Hang } from './inspect.ts';
 import { componentsOf, type Loop, unboundedLoops } from './loops.ts';
 import { endedOn, pathTo } from './paths.ts';
 import { type NamedTest, testOf } from './story.ts';
 import { unreached } from './unreached.ts';
 import type { EndedStep } from './watch.ts';
-import { type Prices, type Worst, worstCase } from './worst.ts';
+import { adaptersIn, type Prices, type Worst, worstCase } from './worst.ts';
 
 export interface Proof {
   readonly explored: { readonly states: number; readonly complete: boolean; readonly visits: number };
@@ -21,10 +21,19 @@ export interface Proof {
   readonly never: readonly string[];
   readonly loops: readonly Pick<Loop, 'through' | 'bounded'>[];
   readonly worst: Worst;
+  /** Of the adapters that have turns. */
+  readonly prices: readonly UsedPrice[];
   readonly claims: readonly ProvenClaim[];
   readonly hangs: readonly Hang[];
-  /** 0: proven. 1: a claim is broken, or a run can hang. 3: a bound was reached first. */
+  /** 0: proven. 1: a claim is broken, or a run can hang. 3: a bound was reached first, or a claim needs an unknown price. */
   readonly exit: 0 | 1 | 3;
+}
+
+/** `usd`: of a turn. `from`: where the figure comes from. Both are null if it is unknown. */
+export interface UsedPrice {
+  readonly adapter: string;
+  readonly usd: number | null;
+  readonly from: string | null;
 }
 
 export interface ProvenEnding extends Ending {
@@ -38,6 +47,8 @@ export interface ProvenClaim {
   /** Null if it is not known. */
   readonly holds: boolean | null;
   readonly counterexample: readonly EndedStep[] | null;
+  /** A sentence without its end: what the counterexample shows. Null unless the claim is broken. */
+  readonly why: string | null;
   /** A test that reproduces the counterexample. */
   readonly test: string | null;
 }
@@ -58,16 +69,23 @@ export function proofOf(explored: Explored, { program, claims, visitsMax, prices
   const hangs = hangsOf(explored);
   const { nodes, complete } = explored;
   const isBroken = hangs.length > 0 || judged.some(({ holds }) => holds === false);
+  const isProven = complete && judged.every(({ holds }) => holds === true);
   return {
     explored: { states: nodes.length, complete, visits: visitsMax },
     endings: endingsOf(explored),
     never: complete ? unreached(program, explored) : [],
     loops: loops.map(({ through, bounded }) => ({ through, bounded })),
     worst: worstCase(explored, components, program, prices),
+    prices: [...adaptersIn(explored)].toSorted().map((adapter) => usedPrice(adapter, prices)),
     claims: judged.map((each, index) => provenClaim(explored, each, { number: index + 1, given })),
     hangs,
-    exit: isBroken ? 1 : complete ? 0 : 3,
+    exit: isBroken ? 1 : isProven ? 0 : 3,
   };
+}
+
+function usedPrice(adapter: string, prices: Prices): UsedPrice {
+  const known = own(prices, adapter);
+  return { adapter, usd: known?.usd ?? null, from: known?.from ?? null };
 }
 
 function provenClaim(explored: Explored, { claim, holds, counterexample }: JudgedClaim, named: NamedTest): ProvenClaim {
@@ -76,19 +94,10 @@ function provenClaim(explored: Explored, { claim, holds, counterexample }: Judge
     claim: claimText(claim),
     holds,
     counterexample:
-      found === null ? null : [...endedOn([...found.path, ...found.round]), ...startedLast(claim, found.path)],
+      found === null ? null : [...endedOn([...found.path, ...found.round]), ...stillRunning(claim, found.path)],
+    why: found === null ? null : whyBroken(claim, found, explored),
     test: found === null ? null : testOf(explored, claim, named, found),
   };
-}
-
-/** The step that the claim is about has started, but not ended. */
-function startedLast(claim: Claim, path: readonly Edge[]): readonly EndedStep[] {
-  if (claim.kind !== 'never' && claim.kind !== 'alone') return [];
-  const matches = segmentMatcher(claim.step);
-  const last = path.at(-1);
-  const ended = new Set(last?.ended.map(({ step }) => step));
-  const started = (last?.started ?? []).filter((name) => matches(name) && !ended.has(name));
-  return [...new Set(started)].map((step) => ({ step, outcome: 'started' }));
 }
 
 /** States are in the order of their distance, so that the first with an ending has the shortest path. */

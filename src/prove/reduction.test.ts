@@ -98,6 +98,14 @@ test.each<[string, Readonly<Record<string, readonly Step[]>>]>([
     { main: [step('a'), step('b', [], below('inner')), step('c', ['a', 'b.none'], goesOn)], inner: [step('x')] },
   ],
   [
+    'a step that waits for two fails at once, and another one may fail before',
+    {
+      main: [step('a'), step('b', [], goesOn), step('c', ['a', 'b'], below('inner')), step('d', ['b'])],
+      inner: [step('y', ['z.none']), step('z', [], below('empty'))],
+      empty: [],
+    },
+  ],
+  [
     'a step below one that handles its failure is needed',
     { main: [step('a'), step('b', [], below('inner', goesOn)), step('c', ['b.x'])], inner: [step('x')] },
   ],

@@ -7,7 +7,8 @@
 //              only steps that wait for it. If it may fail the run, nobody else may become the one to blame before.
 // reduction/3  A move that ends the run depends on everything. So all such moves of all sources are explored in each state.
 // reduction/4  One move must lead to a state that was not expanded yet; otherwise a loop could postpone others for ever.
-// reduction/5  Nothing is reduced if the run may fail without a failure that nobody handles: then the step that ended last is
+// reduction/5  A source does not go first if a step that waits for it and for others may fail as soon as it is ready.
+// reduction/6  Nothing is reduced if the run may fail without a failure that nobody handles: then the step that ended last is
 //              to blame.
 
 import { frameOf, type FrameState, type RunState, type StepState } from '../kernel/state.ts';
@@ -65,6 +66,7 @@ function mayGoFirst<T extends Tried>(
   const own = footprints.ownOf(step.definition);
   if (own.readsStatus || (own.resources & others.resources) !== 0n) return false;
   if (sharesIterations(state, step) || sharesHandler(state, step, after)) return false;
+  if (mayFailTogether(step, after, footprints)) return false;
   const all = trial.all(source);
   const lasting = all.filter((each) => each.state.end === null);
   const blamed = blameKey(state);
@@ -120,6 +122,16 @@ function stepsThatMayFailEarly(state: RunState): ReadonlySet<StepState> {
   for (const { unresolvedNeeds } of state.steps.values())
     for (const { waiter, resolved, isPattern } of unresolvedNeeds) if (!resolved && !isPattern) found.add(waiter);
   return found;
+}
+
+/**
+ * Whether a step that waits for this one and for others may fail as soon as all have ended. Then the end of another one may
+ * end the run, but only after this one, and what could have happened between them is lost.
+ */
+function mayFailTogether(step: StepState, after: ReadonlySet<StepState>, footprints: Footprints): boolean {
+  const others = [...after].filter((each) => each !== step);
+  if (others.every(({ unmet }) => unmet < 2)) return false;
+  return others.some(({ definition }) => footprints.of(definition).failsAtOnce);
 }
 
 function blameKey(state: RunState): string {

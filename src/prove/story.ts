@@ -4,7 +4,7 @@
 // story/2  Each outcome arrives as long after the start of its step as on the path, so that the order is the same.
 // story/3  What has no outcome on the path takes a year.
 // story/4  There is no test if no rule can make it happen: an agent that does not start, or a gate that is decided in two
-//          ways.
+//          ways in each round of a loop.
 
 import { segmentMatcher } from '../base/names.ts';
 import type { Json, JsonMap } from '../base/json.ts';
@@ -24,13 +24,16 @@ export function testOf(
   { number, given }: NamedTest,
   { path, round }: Counterexample,
 ): string | null {
-  const whole = round.length > 0 ? path : toEnd(explored, path);
-  const events = merged([...whole, ...round].map(({ cause, at }) => ({ cause, at })));
+  const straight = round.length > 0 ? path : toEnd(explored, path);
+  const all = explored.retrace([...straight, ...round]);
+  const whole = all.slice(0, straight.length);
+  const events = merged(all.map(({ cause, at }) => ({ cause, at })));
   const files = filesIn(events);
-  if (files === null || !canBeTested(events)) return null;
+  const isRound = ({ at }: Happened): boolean => round.length > 0 && at > (whole.at(-1)?.at ?? 0);
+  if (files === null || !canBeTested(events, events.filter(isRound))) return null;
   const { ending = null, hangs = [] } = explored.nodes[whole.at(-1)?.to ?? 0] ?? {};
-  const isRound = (at: number): boolean => round.length > 0 && at > (whole.at(-1)?.at ?? 0);
-  const rules = events.flatMap((each) => ruleOf(each, isRound(each.at) ? 'always' : 'once') ?? []);
+  const gates = new Set(events.flatMap(({ cause }) => (cause.kind === 'decides' ? [cause.gate] : [])));
+  const rules = events.flatMap((each) => ruleOf(each, isRound(each) ? 'always' : 'once', gates) ?? []);
   const run = ending?.status ?? (hangs.length > 0 ? 'waiting' : null);
   return [
     '[[test]]',
@@ -91,10 +94,11 @@ function judgedCause(before: Cause, { answer, violates }: Extract<Cause, { kind:
   }
 }
 
-function canBeTested(all: readonly Happened[]): boolean {
+/** Rules for a round hold for all its visits. */
+function canBeTested(all: readonly Happened[], round: readonly Happened[]): boolean {
   const decided = new Map<string, string>();
-  return all.every(({ cause }) => {
-    if (cause.kind === 'beyond-tests') return false;
+  if (all.some(({ cause }) => cause.kind === 'beyond-tests')) return false;
+  return round.every(({ cause }) => {
     if (cause.kind !== 'decides' && cause.kind !== 'expires') return true;
     const how = cause.kind === 'expires' ? 'expires' : String(cause.approved);
     const known = decided.get(cause.gate) ?? how;
@@ -114,6 +118,7 @@ function filesIn(all: readonly Happened[]): Readonly<Record<string, string>> | n
   return Object.fromEntries([...files].flatMap(([path, text]) => (text === null ? [] : [[path, text]])));
 }
 
+const A_YEAR = '8760h';
 /** Calls that the test itself answers, if they are the whole command. */
 const OWN_CALL = String.raw`\s*(?:exec\s+)?meow\s+(?:await-approval|await-event|event|step-status)\b[^;&|<>()$\x60#\n]*`;
 const REST = [
@@ -121,7 +126,7 @@ const REST = [
   '[[test.command]]',
   'step = "*"',
   `script = ${quoted(`/^(?!${OWN_CALL}$)/`)}`,
-  'takes = "8760h"',
+  `takes = ${quoted(A_YEAR)}`,
   'optional = true',
 ];
 
@@ -158,16 +163,22 @@ function startedBy(path: readonly Edge[], pattern: string): readonly string[] {
   return started.length === 0 ? [pattern] : [...new Set(started)];
 }
 
-/** `once`: for the id of the step; `always`: for every visit of it. */
-function ruleOf({ cause, at }: Happened, how: 'once' | 'always'): readonly string[] | null {
+/** `once`: for the id of the step; `always`: for every visit of it. `decided`: gates that somebody decides on the path. */
+function ruleOf(
+  { cause, at }: Happened,
+  how: 'once' | 'always',
+  decided: ReadonlySet<string>,
+): readonly string[] | null {
   if (!('step' in cause)) return null;
+  if (cause.kind === 'expires' && !decided.has(cause.gate)) return null;
   const delay = Math.max(0, at - cause.since);
   const step = how === 'once' ? cause.step : anyVisit(cause.step);
   const times = how === 'once' ? ['times = 1'] : [];
   const body = bodyOf(cause, delay, at);
   if (body === null) return null;
   const [table, ...lines] = body;
-  const where = cause.kind === 'decides' || cause.kind === 'emits' ? [] : [`step = ${quoted(step)}`, ...times];
+  const isGate = cause.kind === 'decides' || cause.kind === 'expires';
+  const where = isGate ? times : cause.kind === 'emits' ? [] : [`step = ${quoted(step)}`, ...times];
   return ['', table ?? '', ...where, ...lines, 'optional = true'];
 }
 
@@ -205,9 +216,10 @@ function bodyOf(cause: Extract<Cause, Caused>, delay: number, at: number): reado
       ];
     case 'emits':
       return ['[[test.event]]', `type = ${quoted(cause.event)}`, `after = "${String(at)}ms"`];
+    case 'expires':
+      return ['[[test.gate]]', `gate = ${quoted(cause.gate)}`, 'decide = "approve"', `after = ${quoted(A_YEAR)}`];
     case 'judged':
     case 'reads':
-    case 'expires':
       return null;
   }
 }

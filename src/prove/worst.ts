@@ -12,8 +12,14 @@ export interface Worst {
   readonly usd: number | null | 'unknown';
 }
 
-/** Dollars of a turn, by adapter. */
-export type Prices = Readonly<Record<string, number>>;
+/** By adapter. */
+export type Prices = Readonly<Record<string, Price>>;
+
+/** Dollars of a turn, and where the figure comes from. */
+export interface Price {
+  readonly usd: number;
+  readonly from: string;
+}
 
 export function worstCase(explored: Explored, components: Components, program: Program, prices: Prices): Worst {
   const count = (weight: (edge: Edge) => number): number | null => longest(explored, components, weight);
@@ -46,20 +52,24 @@ export function longest(
 }
 
 function dollars(explored: Explored, components: Components, prices: Prices): Worst['usd'] {
-  const edges = [explored.start, ...explored.nodes.flatMap(({ edges: all }) => all ?? [])];
-  const isPriced = edges.every(({ turns }) => turns.every((adapter) => Object.hasOwn(prices, adapter)));
+  const isPriced = [...adaptersIn(explored)].every((adapter) => Object.hasOwn(prices, adapter));
   const turns = longest(explored, components, (edge) => edge.turns.length);
   if (turns === null) return null;
   return isPriced ? roundedSum(longest(explored, components, (edge) => priceOf(edge, prices))) : 'unknown';
 }
 
 export function priceOf({ turns }: Edge, prices: Prices): number {
-  return turns.reduce((sum, adapter) => sum + (prices[adapter] ?? 0), 0);
+  return turns.reduce((sum, adapter) => sum + (prices[adapter]?.usd ?? 0), 0);
 }
 
 /** So that ten times $0.20 is exactly $2. */
 function roundedSum(sum: number | null): number | null {
   return sum === null ? null : Math.round(sum * 1e9) / 1e9;
+}
+
+/** Adapters of all turns. */
+export function adaptersIn({ nodes, start }: Explored): ReadonlySet<string> {
+  return new Set([start, ...nodes.flatMap(({ edges }) => edges ?? [])].flatMap(({ turns }) => turns));
 }
 
 /** A Conductor run has one agent at a time. */

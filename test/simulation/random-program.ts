@@ -13,8 +13,18 @@ import { below, oneOf, type Random } from '../../src/base/random.ts';
 const DEPTH_MAX = 3;
 const SAID = [{ name: 'said', type: 'string', required: true, description: null }] as const;
 
-export function randomProgram(random: Random): Program {
-  const maker = new Maker(random);
+/** `calls`: some commands are a call of `meow` that waits for a gate or an event, or emits one. */
+export interface Shape {
+  /** Most steps of the entry block. */
+  readonly steps: number;
+  readonly depth: number;
+  readonly calls: boolean;
+}
+
+const LARGE: Shape = { steps: 7, depth: DEPTH_MAX, calls: false };
+
+export function randomProgram(random: Random, shape = LARGE): Program {
+  const maker = new Maker(random, shape);
   const machine = random() < 0.3;
   const entry = machine ? maker.machine(0) : maker.graph(0);
   const cleanup = (): Program['cleanup']['stop'] =>
@@ -37,15 +47,17 @@ export function randomProgram(random: Random): Program {
 class Maker {
   readonly blocks: Record<string, Block> = {};
   readonly #random: Random;
+  readonly #shape: Shape;
   #count = 0;
 
-  constructor(random: Random) {
+  constructor(random: Random, shape: Shape) {
     this.#random = random;
+    this.#shape = shape;
   }
 
   graph(depth: number): string {
     const name = this.#name('graph');
-    const size = depth === 0 ? 1 + below(this.#random, 7) : below(this.#random, 4);
+    const size = depth === 0 ? 1 + below(this.#random, this.#shape.steps) : below(this.#random, 4);
     const steps: Step[] = [];
     for (let index = 0; index < size; index++) steps.push(this.#graphStep(`s${index}`, steps, depth));
     this.blocks[name] = { name, parameters: [], naming: 'path', steps, visits: null };
@@ -109,7 +121,7 @@ class Maker {
   #move(next: string | undefined, depth: number): Transition {
     if (next === undefined) return { kind: 'return', value: { kind: 'literal', value: 'over' } };
     const roll = this.#random();
-    if (depth < DEPTH_MAX && roll < 0.25) {
+    if (depth < this.#shape.depth && roll < 0.25) {
       const callee = this.#random() < 0.3 ? this.graph(depth + 1) : this.machine(depth + 1);
       return { kind: 'call', target: to(callee), returnTo: to(next), session: oneOf(this.#random, ['fork', 'fresh']) };
     }
@@ -121,7 +133,9 @@ class Maker {
     const random = this.#random;
     const plain = { ...this.#plain(id), needs: this.#needs(earlier) };
     const roll = random();
-    if (depth >= DEPTH_MAX || roll < 0.55) return plain;
+    if (this.#shape.calls && roll < 0.15)
+      return { ...plain, act: { kind: 'effect', effect: command(oneOf(random, CALLS)) } };
+    if (depth >= this.#shape.depth || roll < 0.55) return plain;
     if (roll < 0.62) {
       return {
         ...plain,
@@ -228,7 +242,7 @@ class Maker {
     const roll = this.#random();
     if (roll < 0.6) return { kind: 'fail' };
     if (roll < 0.9 || this.#count > 12) return { kind: 'continue' };
-    return { kind: 'recover', target: to(this.graph(DEPTH_MAX)) };
+    return { kind: 'recover', target: to(this.graph(this.#shape.depth)) };
   }
 
   #needs(earlier: readonly Step[]): string[] {
@@ -245,6 +259,15 @@ class Maker {
     return `${kind}${this.#count}`;
   }
 }
+
+/** Without a limit a wait may last for ever. */
+const CALLS = [
+  'meow event ready',
+  'meow await-event ready --timeout 1h',
+  'meow await-event ready',
+  'meow await-approval release',
+  'meow await-approval release --timeout 1h',
+] as const;
 
 const to = targetOf;
 

@@ -1,4 +1,4 @@
-// `meow prove`: everything that can happen to a run of a workflow.
+// `meow prove`: everything that can happen to a run of a workflow. Ctrl-C prints what was found so far.
 
 import { Adapters } from '../../app/adapters.ts';
 import { findProject } from '../../app/project.ts';
@@ -6,6 +6,9 @@ import { proofLines, type ProveFlags, proveWorkflow } from '../../app/prove.ts';
 import { readSettings } from '../../app/sources.ts';
 import { EXIT, printLine, printLines } from '../output.ts';
 import { paletteFor, printDiagnostics } from '../terminal.ts';
+
+/** 128 plus the number of SIGINT, as a shell reports it. */
+const INTERRUPTED = 130;
 
 interface ProveOptions extends Omit<ProveFlags, 'reference'> {
   readonly json?: true;
@@ -17,6 +20,7 @@ export async function prove(reference: string, { json, ...flags }: ProveOptions)
   const cancel = (): void => {
     isCancelled = true;
   };
+  // A second one ends the process.
   process.once('SIGINT', cancel);
   const around = [project, readSettings(project), new Adapters(project)] as const;
   const proved = await proveWorkflow(...around, { reference, ...flags }, () => isCancelled);
@@ -26,5 +30,5 @@ export async function prove(reference: string, { json, ...flags }: ProveOptions)
   const { proof, bound } = proved;
   if (json) printLine(JSON.stringify(proof));
   else printLines(proofLines(proof, bound, paletteFor(process.stdout)));
-  return proof.exit;
+  return proof.explored.complete || !isCancelled ? proof.exit : INTERRUPTED;
 }
