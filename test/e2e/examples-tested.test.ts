@@ -31,6 +31,10 @@ function workflowsIn(folder: string): readonly string[] {
   });
 }
 
+function testFilesIn(folder: string): readonly string[] {
+  return readdirSync(join(ROOT, folder)).flatMap((name) => (name.endsWith('.test.toml') ? [join(folder, name)] : []));
+}
+
 test('every workflow has tests', () => {
   const raymond = readdirSync(join(ROOT, 'examples/raymond'), { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() || entry.name === 'single.yaml'
@@ -52,7 +56,12 @@ test.for(['examples', 'lib'])('the tests of %s pass, and reach nine tenths of it
   expect(last).toMatchObject({ kind: 'tests-ended', failed: 0, errors: 0 });
 });
 
-const CRASHED = ['examples/raymond', 'examples/hello.test.toml', ...(IS_WHOLE ? ['lib', 'examples/agents'] : [])];
+/** Tests of terminal agents have thousands of deaths together, so each file is a test of its own. */
+const CRASHED = [
+  'examples/raymond',
+  'examples/hello.test.toml',
+  ...(IS_WHOLE ? ['lib', ...testFilesIn('examples/agents')] : []),
+];
 
 test.for(CRASHED)('the tests of %s survive the death of the engine', async (path) => {
   await using rig = await Rig.setup();
