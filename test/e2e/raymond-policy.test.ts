@@ -78,7 +78,7 @@ Begin.`,
     expect(await ray.run('flow')).toMatchObject({ code: 0 });
     expect(ray.prompt('main.1.START')).toBe(`Your last answer could not be followed: <reset> is not allowed here.
 
-End your answer with exactly one of these tags, written as they stand here:
+End your answer with exactly one of these tags, exactly as they are written here:
 
 <goto>DONE.md</goto>
 <goto>OTHER.md</goto>
