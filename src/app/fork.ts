@@ -11,7 +11,7 @@ import { copyMissing } from '../drivers/conductor/artifacts.ts';
 import type { ForkStart } from '../drivers/conductor/workspace.ts';
 import { syncDisk } from '../drivers/sync-disk.ts';
 import type { RunFiles, Store } from '../engine/ports.ts';
-import type { EffectSpec } from '../ir/effect.ts';
+import { EFFECT_KINDS } from '../ir/effect.ts';
 import { storedFileOf } from '../ir/output.ts';
 import { type Allowance, conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import { fillValue, referencesInValue, type ValueTemplate } from '../ir/text.ts';
@@ -98,26 +98,13 @@ export async function prepareFork(
 /** An earlier version may have compiled to effects that this one does not have. */
 function requireKnownEffects({ id, program }: ReadRun): void {
   const acts = Object.values(program.blocks).flatMap(({ steps }) => steps.map(({ act }) => act));
-  const unknown = acts.find((act) => act.kind === 'effect' && !Object.hasOwn(EFFECTS, act.effect.kind));
+  const unknown = acts.find((act) => act.kind === 'effect' && !Object.hasOwn(EFFECT_KINDS, act.effect.kind));
   if (unknown?.kind !== 'effect') return;
   throw new UsageError(
     `run ${id} was started by another version of meow: this one does not know ${unknown.effect.kind} effects`,
     'fork it with the version that started it, or start the workflow again; meow status still shows it',
   );
 }
-
-const EFFECTS: Readonly<Record<EffectSpec<unknown>['kind'], true>> = {
-  command: true,
-  turn: true,
-  spawn: true,
-  attend: true,
-  prompt: true,
-  kill: true,
-  read: true,
-  git: true,
-  inspect: true,
-  gate: true,
-};
 
 /** `PATH#WORKFLOW` or a bare name, as it is written in another folder. */
 function referenceFrom(cwd: string, project: Project, reference: string): string {

@@ -20,6 +20,20 @@ export type EffectSpec<T> =
   | ConductedSpec
   | GateSpec<T>;
 
+/** All kinds: a run of another version may name others. */
+export const EFFECT_KINDS: Readonly<Record<EffectSpec<unknown>['kind'], true>> = {
+  command: true,
+  turn: true,
+  spawn: true,
+  attend: true,
+  prompt: true,
+  kill: true,
+  read: true,
+  git: true,
+  inspect: true,
+  gate: true,
+};
+
 export interface CommandSpec<T> {
   readonly kind: 'command';
   readonly script: T;

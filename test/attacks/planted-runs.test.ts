@@ -44,7 +44,7 @@ test('runs with planted files are listed as unreadable, and each command says wh
       expect({ code, stderr }, `${command} ${id}`).toEqual({
         code: 2,
         stderr: expect.stringMatching(
-          /^meow: .*(?:link|other than a file|a folder is in the place).*\n {2}.*\n$/,
+          /^meow: .*(?:link|other than a file|a folder where a file is needed).*\n {2}.*\n$/,
         ) as unknown,
       });
     }

@@ -18,7 +18,18 @@ import type { Edit, Toy } from './toys.ts';
 const ROOT = resolve(import.meta.dirname, '../..');
 
 /** Everything that is type-checked or built. Recorded runs are neither. */
-const COPIED = ['bench', 'bin', 'lib', 'scripts', 'src', 'test', 'package.json', 'tsconfig.json', 'tsconfig.pure.json'];
+const COPIED = [
+  'bench',
+  'bin',
+  'editors',
+  'lib',
+  'scripts',
+  'src',
+  'test',
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.pure.json',
+];
 const LEFT_OUT = /^test\/journals\/\d/;
 
 export class SourceCopy {

@@ -44,6 +44,7 @@ export const TOYS: Readonly<Record<'language' | 'effect' | 'store' | 'face', Toy
         "import type { ReverseSpec } from './reverse-spec.ts';\n",
       ),
       before('src/ir/effect.ts', '  | GateSpec<T>;', '  | ReverseSpec<T>\n'),
+      before('src/ir/effect.ts', '  gate: true,', '  reverse: true,\n'),
       before(
         'src/kernel/prepare-step.ts',
         "    case 'git':\n",
