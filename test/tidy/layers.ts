@@ -31,6 +31,7 @@ const ALL = [
   'app',
   'cli',
   'web',
+  'page',
   'mcp',
   'lsp',
 ];
