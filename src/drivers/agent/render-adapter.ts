@@ -17,7 +17,7 @@ import { shellWord } from '../../ir/quote.ts';
 import { fillString, type Text } from '../../ir/text.ts';
 import { tolerate } from '../../sys/errors.ts';
 import { makeFolder, readUntrustedFile, replacePrivate } from '../../sys/files.ts';
-import { wholeEnvironment } from '../../sys/process.ts';
+import type { Environment } from '../../sys/process.ts';
 import { type DriverContext, environmentFor, type EnvVariables, inRun } from '../environment.ts';
 import { beginning, ending } from '../recording-shell.ts';
 import { fileName, unlessRefused } from '../step-folder.ts';
@@ -45,21 +45,67 @@ export function holeValues(
   };
 }
 
-/**
- * The same for a turn. All turns of a run whose files have the same contents share a folder for them, named after a hash of the
- * contents, so that the files are written once. The error is a sentence.
- */
-export function turnHoles(
-  adapter: Adapter,
-  run: DriverContext,
-  turn: Pick<AgentStart, 'agent' | 'workdir'>,
-): Result<HoleValues, string> {
-  // The contents may name the folder.
-  const values = holeValues(adapter, run, { ...turn, folder: { path: '' } });
-  const contents = fillFiles(adapter, values);
-  if (!contents.ok) return contents;
-  const hash = createHash('sha256').update(JSON.stringify(contents.value)).digest('hex').slice(0, 16);
-  return ok({ ...values, folder: run.files.localPath(`adapters/${fileName(adapter.name)}~${hash}`) });
+/** What turns share whose adapter uses the same values of placeholders: rendered once, because a turn may take milliseconds. */
+interface RenderedTurns {
+  /** For the files, which have the same contents in all of these turns, so that they are written once. Named after a hash of them. */
+  readonly folder: string;
+  readonly files: readonly FilledFile[];
+  readonly environment: EnvVariables;
+}
+
+/** Values of placeholders for a turn, and what the turn gets from its adapter and its run. */
+export interface TurnRendering {
+  readonly holes: HoleValues;
+  /** Of the agent, without what belongs to the step. Turns that share it have the same object. */
+  readonly environment: EnvVariables;
+  readonly files: readonly FilledFile[];
+}
+
+/** Renders adapters for the turns of a run. */
+export class TurnRenderer {
+  readonly #run: DriverContext;
+  readonly #rendered = new Map<string, RenderedTurns>();
+
+  constructor(run: DriverContext) {
+    this.#run = run;
+  }
+
+  /** The error is a sentence. */
+  render(adapter: Adapter, turn: Pick<AgentStart, 'agent' | 'workdir'>): Result<TurnRendering, string> {
+    // The contents of a file may name the folder.
+    const values = holeValues(adapter, this.#run, { ...turn, folder: { path: '' } });
+    const key = JSON.stringify([adapter.name, ...holesOf(adapter).map((name) => values[name] ?? null)]);
+    const known = this.#rendered.get(key);
+    const rendered = known === undefined ? this.#rendering(adapter, values) : ok(known);
+    if (!rendered.ok) return rendered;
+    if (known === undefined) {
+      if (this.#rendered.size >= RENDERED_MAX) this.#rendered.clear();
+      this.#rendered.set(key, rendered.value);
+    }
+    const { folder, files, environment } = rendered.value;
+    return ok({ holes: { ...values, folder }, files, environment });
+  }
+
+  #rendering(adapter: Adapter, values: HoleValues): Result<RenderedTurns, string> {
+    const contents = fillFiles(adapter, values);
+    if (!contents.ok) return contents;
+    const hash = createHash('sha256').update(JSON.stringify(contents.value)).digest('hex').slice(0, 16);
+    const folder = this.#run.files.localPath(`adapters/${fileName(adapter.name)}~${hash}`);
+    const files = fillFiles(adapter, { ...values, folder });
+    if (!files.ok) return files;
+    const environment = adapterEnvironment(adapter, this.#run, { ...values, folder });
+    return environment.ok ? ok({ folder, files: files.value, environment: environment.value }) : environment;
+  }
+}
+
+/** Only agents in folders of their own are many, and then each has few turns. */
+const RENDERED_MAX = 100;
+
+/** The placeholders in its files and its environment. */
+function holesOf({ files, environment }: Adapter): readonly Hole[] {
+  const texts = [...files.flatMap(({ path, content }) => [path, content]), ...Object.values(environment)];
+  const parts = texts.flatMap((text) => (typeof text === 'string' ? [] : text.parts));
+  return [...new Set(parts.flatMap((part) => (typeof part === 'string' ? [] : (part.path as readonly Hole[]))))];
 }
 
 function fillHoles(text: Text, values: HoleValues, format: AdapterFile['format'] = 'text'): Result<string, string> {
@@ -90,7 +136,27 @@ export function agentEnvironment(
   effect: Effect,
   holes: HoleValues,
   own: EnvVariables = {},
-): Result<EnvVariables, string> {
+): Result<Environment, string> {
+  const base = adapterEnvironment(adapter, run, holes);
+  return base.ok ? ofStep(base.value, run, effect, { holes, own }) : base;
+}
+
+/** Adds what belongs to the step. `base`: the agent's environment without that. */
+export function ofStep(
+  base: EnvVariables,
+  run: DriverContext,
+  effect: Effect,
+  { holes, own }: { readonly holes: HoleValues; readonly own: EnvVariables },
+): Result<Environment, string> {
+  const layers = environmentFor({ base, run, effect, own });
+  if (!layers.ok) return layers;
+  // The tools of `meow mcp` depend on them.
+  const permissions = run.permissions ? { MEOW_PERMISSIONS: run.permissions } : {};
+  const name = { MEOW_AGENT: present(holes.agent, 'an agent without a name') };
+  return ok({ base, own: { ...layers.value.own, ...permissions, ...name } });
+}
+
+function adapterEnvironment(adapter: Adapter, run: DriverContext, holes: HoleValues): Result<EnvVariables, string> {
   const base: Record<string, string> = { ...run.environment };
   for (const [name, text] of Object.entries(adapter.environment)) {
     const value = fillHoles(text, holes);
@@ -99,23 +165,26 @@ export function agentEnvironment(
     else base[name] = value.value;
   }
   if (adapter.home !== null) base[adapter.home.variable] = present(holes.home, 'a home folder without a path');
-  const layers = environmentFor({ base: inRun(base, run), run, effect, own });
-  if (!layers.ok) return layers;
-  // The tools of `meow mcp` depend on them.
-  const permissions = run.permissions ? { MEOW_PERMISSIONS: run.permissions } : {};
-  const name = { MEOW_AGENT: present(holes.agent, 'an agent without a name') };
-  return ok({ ...wholeEnvironment(layers.value), ...permissions, ...name });
+  return ok(inRun(base, run));
 }
 
 /** Creates the home folder and writes the files. */
 export function layOut(adapter: Adapter, values: HoleValues, environment: EnvVariables): Result<null, string> {
+  const files = fillFiles(adapter, values);
+  return files.ok ? layOutFiles(adapter, { holes: values, files: files.value }, environment) : files;
+}
+
+/** The same with files that are filled already. */
+export function layOutFiles(
+  adapter: Adapter,
+  { holes, files }: Pick<TurnRendering, 'holes' | 'files'>,
+  environment: EnvVariables,
+): Result<null, string> {
   return unlessRefused(() => {
-    const folder = present(values.folder, 'a start without a folder');
+    const folder = present(holes.folder, 'a start without a folder');
     if (!existsSync(folder)) makeFolder(folder);
-    if (adapter.home !== null) furnish(adapter.home, present(values.home, 'a home folder without a path'), environment);
-    const files = fillFiles(adapter, values);
-    if (!files.ok) return files;
-    for (const { path, content } of files.value) {
+    if (adapter.home !== null) furnish(adapter.home, present(holes.home, 'a home folder without a path'), environment);
+    for (const { path, content } of files) {
       const target = resolve(folder, path);
       // Files that an agent has changed are restored, and programs that read them find them whole.
       if (readUntrustedFile(target, content.length * 4)?.text === content) continue;

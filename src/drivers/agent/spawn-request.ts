@@ -7,7 +7,7 @@ import type { RunFiles } from '../../engine/ports.ts';
 import type { Adapter } from '../../ir/adapter.ts';
 import type { Effect, SpawnSpec } from '../../ir/effect.ts';
 import type { FilledText } from '../../ir/text.ts';
-import { MARKER } from '../../sys/process.ts';
+import { MARKER, wholeEnvironment } from '../../sys/process.ts';
 import { type DriverContext, type EnvVariables, resolveWorkdir } from '../environment.ts';
 import { resolveTexts } from '../outputs.ts';
 import { findProgram } from '../recording-shell.ts';
@@ -56,7 +56,7 @@ export function spawnRequest(
       const environment = agentEnvironment(adapter, run, effect, holeValues(adapter, run, start), own.value);
       if (!environment.ok) return environment;
       // The current step changes with every prompt; the step that spawned the agent is not one of them.
-      const { MEOW_STEP: _, MEOW_ATTEMPT: __, ...others } = environment.value;
+      const { MEOW_STEP: _, MEOW_ATTEMPT: __, ...others } = wholeEnvironment(environment.value);
       return ok({ ...others, [MARKER]: start.marker });
     },
   });

@@ -298,7 +298,10 @@ class HeadlessAgent implements HostedAgent {
       session: this.#wish(beginning),
       workdir: this.start.workdir,
       holes: this.#holes,
-      environment: Object.fromEntries(base.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))),
+      environment: {
+        base: Object.fromEntries(base.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))),
+        own: {},
+      },
       hooked: expects.length > 0,
     });
     return turn;

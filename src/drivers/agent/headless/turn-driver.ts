@@ -13,7 +13,7 @@ import { Spawner } from '../../spawner.ts';
 import { discardForgedRecords, stepFolder, unlessRefused } from '../../step-folder.ts';
 import type { AdapterNamed } from '../host.ts';
 import { readerNamed } from '../readers/named.ts';
-import { agentEnvironment, layOut, turnHoles } from '../render-adapter.ts';
+import { layOutFiles, ofStep, TurnRenderer } from '../render-adapter.ts';
 import { turnOutcome } from './outcome.ts';
 import type { SessionRegistry } from './sessions.ts';
 import { TurnLauncher } from './turn-launcher.ts';
@@ -35,6 +35,7 @@ const GRACE_MS = 10_000;
 
 export function turnDriver(options: TurnDriverOptions): Driver {
   const open = new PendingEffects();
+  const renderer = new TurnRenderer(options);
   const launcher = new TurnLauncher(options.spawner ?? new Spawner(options.environment));
   const ask =
     (how: 'start' | 'find'): Driver['start'] =>
@@ -61,7 +62,7 @@ export function turnDriver(options: TurnDriverOptions): Driver {
         if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
         else if (pending.isStopped) return failed('stopped', 'the agent was stopped before it was started');
         else {
-          const start = startOf(effect, spec, adapter.value, options);
+          const start = startOf(effect, spec, adapter.value, { options, renderer });
           if (!start.ok) return notStarted(start.error);
           const ready = unlessRefused(() =>
             ok(how === 'start' && discardForgedRecords(options.files, effect.step, effect.attempt)),
@@ -99,7 +100,7 @@ function startOf(
   effect: Effect,
   spec: TurnSpec<FilledText>,
   adapter: Adapter,
-  run: TurnDriverOptions,
+  { options: run, renderer }: { readonly options: TurnDriverOptions; readonly renderer: TurnRenderer },
 ): Result<TurnStart, string> {
   const unresolved = { prompt: spec.prompt, cwd: spec.cwd ?? '', model: spec.model ?? '', effort: spec.effort ?? '' };
   const texts = resolveTexts(unresolved, run.files);
@@ -107,14 +108,14 @@ function startOf(
   const { prompt, cwd, model, effort } = texts.value;
   const workdir = resolveWorkdir(run.cwd, cwd);
   if (!workdir.ok) return workdir;
-  const filled = turnHoles(adapter, run, { agent: effect.lane, workdir: workdir.value });
-  if (!filled.ok) return filled;
-  const holes = filled.value;
+  const rendered = renderer.render(adapter, { agent: effect.lane, workdir: workdir.value });
+  if (!rendered.ok) return rendered;
+  const { holes, environment: base } = rendered.value;
   const answer = adapter.mailbox ? (run.unscripted?.(effect, prompt) ?? null) : null;
   const own = answer === null ? {} : { MEOW_SIM_ANSWER: answer };
-  const environment = agentEnvironment(adapter, run, effect, holes, own);
+  const environment = ofStep(base, run, effect, { holes, own });
   if (!environment.ok) return environment;
-  const laidOut = layOut(adapter, holes, run.environment);
+  const laidOut = layOutFiles(adapter, rendered.value, run.environment);
   if (!laidOut.ok) return laidOut;
   return ok({
     prompt,

@@ -5,8 +5,7 @@ import { err, ok, present, type Result } from '../../../base/errors.ts';
 import type { Adapter } from '../../../ir/adapter.ts';
 import { shellWord } from '../../../ir/quote.ts';
 import { isErrno, UNUSABLE } from '../../../sys/errors.ts';
-import { type ProcessRequest, startProcess } from '../../../sys/process.ts';
-import type { EnvVariables } from '../../environment.ts';
+import { type Environment, type ProcessRequest, startProcess } from '../../../sys/process.ts';
 import { findProgram } from '../../recording-shell.ts';
 import type { SpawnEvents, SpawnRequest, Spawner } from '../../spawner.ts';
 import { prepareStepFolder, type StepFolder, writeStepFile } from '../../step-folder.ts';
@@ -82,7 +81,7 @@ export interface TurnWords {
   readonly args: string | null;
   readonly holes: HoleValues;
   /** Complete except for the marker and the hooks of this turn. */
-  readonly environment: EnvVariables;
+  readonly environment: Environment;
 }
 
 /**
@@ -98,7 +97,7 @@ export function turnCommand(
 ): Result<Pick<ProgramRequest, 'stdin' | 'commands' | 'shelled' | 'prompt' | 'plan'>, string> {
   const { name } = adapter;
   const ways = present(adapter.headless, `the adapter ${name} has no headless turns`);
-  const searchPath = environment['PATH'] ?? '';
+  const searchPath = environment.own['PATH'] ?? environment.base['PATH'] ?? '';
   const shell = programOn(`${searchPath}:/bin:/usr/bin`, 'sh');
   if (shell === null) return err('there is no shell sh on PATH');
   if (model !== null && ways.modelArgs === null) return err(`the adapter ${name} has no way to choose a model`);

@@ -201,7 +201,8 @@ export class Turn {
     const hooks = adapter.hooks !== null && start.hooked ? join(start.holes.folder ?? '', 'hooks') : '';
     if (hooks !== '' && !existsSync(hooks)) makeFolder(hooks);
     tryPlan(plan, sessions);
-    const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
+    const { base, own } = start.environment;
+    const environment = { base, own: { ...own, MEOW_HOOKS: hooks, MEOW_RUN: marker } };
     return ok({ ...command.value, cwd: start.workdir, prefix: folder.prefix, environment, background });
   }
 
