@@ -10,6 +10,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import Module, { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 
 import type * as Agent from './agent.ts';
@@ -18,6 +19,14 @@ import type * as Cli from './cli.ts';
 declare const MEOW_VERSION: string;
 /** Changes with every build whose sources differ. */
 declare const MEOW_BUILD: string;
+
+/**
+ * Commands that may drive a run for hours, and mostly wait. V8 optimizes their functions only after much more work than usual,
+ * since most would take more time to optimize than that saves. And it collects new objects at once, instead of letting their
+ * part of the heap grow to 48 MB. For short commands, setting flags takes longer than it saves.
+ */
+const ENGINES = ['run', 'resume', 'fork'];
+const ENGINE_FLAGS = '--interrupt-budget=1000000 --semi-space-growth-factor=1';
 
 const args = process.argv.slice(2);
 const FOR_AGENTS = ['done', 'prime', 'session-id', 'event', 'await-event', 'step-status', 'await-approval', 'mcp'];
@@ -65,9 +74,12 @@ function loadBundle(name: string): object {
     filename: file,
     ...(cachedData === null ? {} : { cachedData }),
   });
-  if (cachedData === null || script.cachedDataRejected === true) saveOnExit(script, saved);
+  const isCached = cachedData !== null && script.cachedDataRejected !== true;
+  if (!isCached) saveOnExit(script, saved);
   const module = { exports: {} };
   (script.runInThisContext() as Wrapped)(module.exports, createRequire(file), module, file, folder);
+  // A cache must be saved under the flags that it is loaded with.
+  if (isCached && ENGINES.includes(args[0] ?? '')) setFlagsFromString(ENGINE_FLAGS);
   return module.exports;
 }
 

@@ -1,7 +1,16 @@
 // The npm package: packed, installed into an empty prefix, and used as its README says.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -70,6 +79,17 @@ describe('the installed package', () => {
     const [build = ''] = readdirSync(caches);
     expect(readdirSync(join(caches, build))).toEqual(['cli.cache']);
     expect(shell('meow list --help', base)).toContain('Usage: meow list');
+  });
+
+  test('also uses a code cache that a run has saved, and in a run', () => {
+    rmSync(join(base, 'home'), { recursive: true, force: true });
+    const [caches, folder] = [join(base, 'home/.cache/meow'), mkdtempSync(join(base, 'run-'))];
+    writeFileSync(join(folder, 'a.meow.toml'), '[[main.steps]]\nid = "a"\nexecutor = "shell"\ncommand = "true"\n');
+    shell('meow run a.meow.toml', folder);
+    const saved = (): number => statSync(join(caches, readdirSync(caches)[0] ?? '', 'cli.cache')).ino;
+    const first = saved();
+    shell('meow run a.meow.toml && meow list', folder);
+    expect(saved()).toBe(first);
   });
 
   test('starts without a writable cache folder', () => {
