@@ -362,6 +362,8 @@ function addRunFlags(command: Command): Command {
     .option('--no-wait', 'pause with exit code 3 when the run waits for a person');
   limit('--budget-usd <x>', 'dollars', amount);
   limit('--budget-tokens <n>', 'tokens', positive);
+  limit('--extra-usd <x>', 'when resuming: raise every budget by so many dollars', amount);
+  limit('--extra-tokens <n>', 'when resuming: raise every budget by so many tokens', positive);
   limit('--max-agents <n>', 'concurrent turns (default: the number of cores, at least 4)', positive);
   limit('--max-transitions <n>', 'transitions of a state machine (default: 1000)', positive);
   const growth = (flags: string, description: string): void => {

@@ -224,6 +224,8 @@ export interface RunRequest {
   /** What agents may do without asking. Absent if nobody chose. */
   readonly permissions?: Permissions;
   readonly allowance: Allowance;
+  /** Absent: none. */
+  readonly budgets?: Budgets;
   /** What the command line said, for forks with another workflow; absent in runs of earlier versions. */
   readonly given?: GivenFlags;
 }
@@ -246,6 +248,20 @@ export interface Allowance {
   readonly transitions: number | null;
   /** Concurrent agent turns. */
   readonly agents: number | null;
+}
+
+/** Budgets of the configuration, beside the allowance. Null is unlimited. */
+export interface Budgets {
+  /** Of a run and its forks. */
+  readonly runUsd: number | null;
+  /** Of each agent. */
+  readonly agentUsd: number | null;
+  /** Other runs count too: what they have spent must be known before a turn starts. */
+  readonly shared: boolean;
+  /** Reserved for a turn about which nothing is known. */
+  readonly reserveUsd: number;
+  /** The part of its reservation by which a turn may exceed it, if the budget is spent. */
+  readonly overrun: number;
 }
 
 export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null, agents: null };

@@ -12,14 +12,16 @@
 
 import { Bug, present, unreachable } from '../base/errors.ts';
 import { own } from '../base/json.ts';
+import { isSameJson } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
 import { OUTCOME_OF } from '../ir/conductor.ts';
 import { type Outcome, success, type Success } from '../ir/effect.ts';
 import { failure, type Failure } from '../ir/failure.ts';
-import { type Limits, partOf } from '../ir/program.ts';
+import { type Budgets, type Limits, partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
-import type { Decision, FailureHandling, PreparedStep } from './decision.ts';
+import { admitTurn, pauseText, sumOf } from './budget.ts';
+import type { Decision, Extra, FailureHandling, PreparedStep } from './decision.ts';
 import type { KeptResult } from './fork.ts';
 import {
   childFailure,
@@ -42,6 +44,7 @@ import {
   verdictFor,
   verdictOutputs,
 } from './gates.ts';
+import { becomeReady } from './needs.ts';
 import { advanceEach, openBody, openEntry, openRecovery, returnToCaller, takeTransitions } from './grow.ts';
 import type { Input } from './input.ts';
 import { judgeStep, keptOutcome } from './keep.ts';
@@ -61,6 +64,7 @@ export function decide(state: RunState, input: Input, at: number): readonly Deci
   const ctx: DecideContext = {
     state,
     at,
+    others: input.kind === 'budgets-read' ? input.others : null,
     emit(decision) {
       decisions.push(decision);
       apply(state, decision, at);
@@ -68,7 +72,7 @@ export function decide(state: RunState, input: Input, at: number): readonly Deci
     fail: (step, problem) => fail(ctx, step, problem),
   };
   handle(ctx, input);
-  if (decisions.length > 0) runAgenda(ctx);
+  if (decisions.length > 0 || ctx.others !== null) runAgenda(ctx);
   return decisions;
 }
 
@@ -163,6 +167,9 @@ function handle(ctx: DecideContext, input: Input): void {
     case 'pause-requested':
       if (state.phase === 'running') endRun(ctx, 'paused', input.reason);
       return stopAsking(ctx);
+    case 'budgets-read':
+      // They count while turns are admitted.
+      return;
     default:
       return unreachable(input);
   }
@@ -193,12 +200,15 @@ function hasOpenQuestion(state: RunState, step: StepState): boolean {
 function runAgenda(ctx: DecideContext): void {
   const { state } = ctx;
   const { agenda } = state;
+  for (const step of agenda.unadmitted) becomeReady(state, step);
+  agenda.unadmitted.clear();
+  agenda.needsFigures = false;
   for (;;) {
     if (state.phase === 'new' || state.phase === 'cleaning' || state.phase === 'ended') return;
     const joinable = first(agenda.joinable);
     const unresolvable = first(agenda.unresolvable);
     const closable = first(agenda.closable);
-    const mayUseAgent = state.turns < (state.allowance.agents ?? Infinity);
+    const mayUseAgent = !agenda.needsFigures && state.turns < (state.allowance.agents ?? Infinity);
     const ready = first(agenda.ready) ?? (mayUseAgent ? agenda.readyForAgent.first() : undefined);
     if (joinable !== undefined) {
       agenda.joinable.delete(joinable);
@@ -215,7 +225,7 @@ function runAgenda(ctx: DecideContext): void {
     } else if (ready !== undefined) {
       const limit = exhaustedLimit(state);
       if (limit === null) startStep(ctx, ready);
-      else endRun(ctx, 'paused', limit.message);
+      else endRun(ctx, 'paused', limit.message, limit.pause);
     } else if (state.openFrames === 0) {
       endRun(ctx, state.looseFailure ? 'failed' : 'done', null);
     } else if (isStuck(state) && state.parked.size > 0) {
@@ -235,7 +245,8 @@ function whyParked({ parked }: RunState): string {
 
 /** A starting agent will make the step that needs it ready. */
 function isStuck(state: RunState): boolean {
-  return state.inFlight.size === 0 && state.timers.size === 0 && agentsWith(state, 'opening').length === 0;
+  const waits = state.inFlight.size > 0 || state.timers.size > 0 || state.agenda.unadmitted.size > 0;
+  return !waits && agentsWith(state, 'opening').length === 0;
 }
 
 function first<T>(set: ReadonlySet<T>): T | undefined {
@@ -250,6 +261,10 @@ function startStep(ctx: DecideContext, step: StepState): void {
   const admitted = admitStep(ctx, step, prepared.value);
   if (admitted === 'wait') return enqueueForAgent(ctx.state, step, prepared.value.agent);
   if (admitted !== 'go') return fail(ctx, step, admitted);
+  const admission = admitTurn(ctx.state, step, prepared.value, ctx.others);
+  if (admission.kind === 'refused') return endRun(ctx, 'paused', pauseText(admission.pause), admission.pause);
+  if (admission.kind !== 'go') return postpone(ctx.state, step, admission.kind);
+  if (admission.reservation !== null) ctx.emit({ kind: 'usage-reserved', ...admission.reservation });
   ctx.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
   if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
     requestGate(ctx, step.effect.gate, step, typeof step.effect.prompt === 'string' ? step.effect.prompt : null);
@@ -288,6 +303,13 @@ function enqueueForAgent(state: RunState, step: StepState, agent: string | null)
   state.agenda.readyForAgent.delete(step);
   step.queuedFor = agent;
   state.agents.get(agent ?? '')?.queue.add(step);
+}
+
+function postpone({ agenda }: RunState, step: StepState, why: 'wait' | 'ask'): void {
+  agenda.ready.delete(step);
+  agenda.readyForAgent.delete(step);
+  agenda.unadmitted.add(step);
+  if (why === 'ask') agenda.needsFigures = true;
 }
 
 function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void {
@@ -549,7 +571,7 @@ function onDeadline(ctx: DecideContext, id: string): void {
 
 function onResume(
   ctx: DecideContext,
-  { retryFailed, allowance, limits }: Extract<Input, { kind: 'run-resumed' }>,
+  { retryFailed, allowance, limits, budgets, extra }: Extract<Input, { kind: 'run-resumed' }>,
 ): void {
   const { state } = ctx;
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
@@ -572,7 +594,17 @@ function onResume(
     withdrawn,
     allowance: allowed,
     ...(changed ? { limits: { ...state.limits, ...limits } } : {}),
+    ...(budgets === undefined || isSameBudgets(budgets, state.budgets) ? {} : { budgets }),
+    ...(extra === undefined ? {} : { extra: raised(state.extra, extra) }),
   });
+}
+
+function raised(now: Extra, { usd = 0, tokens = 0 }: Partial<Extra>): Extra {
+  return { usd: sumOf(now.usd, usd), tokens: now.tokens + tokens };
+}
+
+function isSameBudgets(a: Budgets | null, b: Budgets | null): boolean {
+  return a === null || b === null ? a === b : isSameJson({ ...a }, { ...b });
 }
 
 function changesLimits(now: Limits, wanted: Partial<Limits>): boolean {

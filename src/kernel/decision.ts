@@ -5,7 +5,7 @@ import type { Json } from '../base/json.ts';
 import type { CommandSpec, Delivery, Dialog, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs, Usage } from '../ir/output.ts';
-import type { Allowance, Limits, ProgramPart, RunRequest } from '../ir/program.ts';
+import type { Allowance, Budgets, Limits, ProgramPart, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { Target } from '../ir/transition.ts';
 import type { AgentInfo, Fork } from './fork.ts';
@@ -92,9 +92,12 @@ export type Decision = Readonly<
   /** Starts and graceful stops of these agents are cut short. */
   | { kind: 'agents-hastened'; agents: readonly string[] }
   | { kind: 'agent-closed'; agent: string; how: AgentEnd; message: string | null }
+  /** Precedes the start of a turn if the run has a budget. Ended by the outcome of the turn. */
+  | ({ kind: 'usage-reserved' } & Reservation)
   | { kind: 'usage-counted'; step: string; usage: Usage }
   /** Nothing new starts. Running steps may finish until `drainUntil`; null is unlimited. */
-  | { kind: 'run-ending'; end: RunEnd; reason: string | null; drainUntil: number | null }
+  /** `pause`: the budget that does not allow another turn. */
+  | { kind: 'run-ending'; end: RunEnd; reason: string | null; drainUntil: number | null; pause?: PauseCause }
   | { kind: 'cleanup-started'; attempt: number; effect: CommandSpec<FilledText>; timeoutAt: number }
   | { kind: 'cleanup-stopping'; force: boolean }
   | { kind: 'cleanup-finished' }
@@ -107,6 +110,10 @@ export type Decision = Readonly<
       withdrawn: boolean;
       allowance: Allowance | null;
       limits?: Limits;
+      /** Those of the configuration; absent if they are unchanged. */
+      budgets?: Budgets | null;
+      /** By how much every budget is raised, in all; absent if that is unchanged. */
+      extra?: Extra;
     }
   /** `refusal`: a verdict was refused. */
   | { kind: 'warned'; message: string; refusal?: true }
@@ -148,6 +155,35 @@ export interface Cost {
   readonly tokens: number;
   /** Turns without a reported price. */
   readonly unpriced: number;
+}
+
+/** By how much all budgets of a run are raised. */
+export interface Extra {
+  readonly usd: number;
+  readonly tokens: number;
+}
+
+/** What a turn may cost, until its cost is known. */
+export interface Reservation {
+  readonly step: string;
+  readonly attempt: number;
+  readonly usd: number;
+  readonly tokens: number;
+  /** The agent, or the lane of a turn without one. */
+  readonly agent: string;
+  /** Adapter, model, workflow and step: turns with the same text cost about the same. */
+  readonly turn: string;
+}
+
+/** The budget that a turn did not fit in. Dollars, or tokens. */
+export interface PauseCause {
+  readonly budget: 'run_usd' | 'run_tokens' | 'agent_usd' | 'day_usd' | 'day_tokens';
+  readonly unit: 'usd' | 'tokens';
+  readonly limit: number;
+  readonly spent: number;
+  readonly reserved: number;
+  /** For the turn that did not start. */
+  readonly needed: number;
 }
 
 /** Absent fields are unchanged. */

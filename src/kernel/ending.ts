@@ -6,7 +6,7 @@ import { own } from '../base/json.ts';
 import type { CommandSpec, Outcome } from '../ir/effect.ts';
 import { failure, type Failure } from '../ir/failure.ts';
 import type { Text } from '../ir/text.ts';
-import type { RunEnd } from './decision.ts';
+import type { PauseCause, RunEnd } from './decision.ts';
 import { fillCommand } from './prepare-step.ts';
 import { lookupFrom } from './scope.ts';
 import {
@@ -23,10 +23,11 @@ import {
 
 const CLEANUP_TIMEOUT_MS = 60_000;
 
-export function endRun(ctx: DecideContext, end: RunEnd, reason: string | null): void {
+export function endRun(ctx: DecideContext, end: RunEnd, reason: string | null, pause: PauseCause | null = null): void {
   const { state } = ctx;
   const drains = end === 'failed' && state.inFlight.size > 0;
-  ctx.emit({ kind: 'run-ending', end, reason, drainUntil: drains ? ctx.at + state.program.drainMs : null });
+  const drainUntil = drains ? ctx.at + state.program.drainMs : null;
+  ctx.emit({ kind: 'run-ending', end, reason, drainUntil, ...(pause === null ? {} : { pause }) });
   if (drains && state.program.drainMs === 0) stopSteps(ctx, [...state.inFlight.values()], false);
 }
 

@@ -12,6 +12,7 @@ export function reopen(state: RunState, ids: readonly string[]): void {
   state.end = null;
   state.endForced = false;
   state.reason = null;
+  state.pause = null;
   state.endedAt = null;
   state.result = null;
   state.looseFailure = false;
@@ -109,6 +110,7 @@ function reindex(state: RunState): void {
   for (const part of [agenda.ready, agenda.readyForAgent, agenda.blocked, agenda.unresolvable, agenda.joinable])
     part.clear();
   agenda.closable.clear();
+  agenda.unadmitted.clear();
   state.unresolvedById.clear();
   state.inFlight.clear();
   state.timers.clear();

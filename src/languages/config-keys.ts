@@ -3,6 +3,7 @@
 import { OPEN_CHANNELS, PERMISSIONS } from '../ir/adapter.ts';
 import { CONDUCTOR_SECTIONS } from './conductor/config-keys.ts';
 import {
+  amount,
   ANY,
   type Document,
   DURATION,
@@ -11,6 +12,9 @@ import {
   integer,
   key,
   type Key,
+  mapOf,
+  matching,
+  needed,
   type Table,
   tableOf,
   words,
@@ -60,6 +64,49 @@ export const GATES: Table = {
   ],
 };
 
+const ABOVE_0 = { kind: 'number', above: 0 } as const;
+
+export const BUDGET: Table = {
+  name: 'budget',
+  doc: 'Budgets of all runs of the user, or in a project of its runs.',
+  keys: [
+    key('run_usd', ABOVE_0, 'Dollars that a run may spend, together with its forks.'),
+    key('day_usd', ABOVE_0, 'Dollars that all runs may spend in a day.'),
+    key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
+    key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
+    key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
+    key('overrun', amount(0), 'The part of its reservation by which a turn may exceed it; default 0.5.'),
+  ],
+};
+
+export const PRICE: Table = {
+  name: 'price',
+  doc: 'Dollars per million tokens.',
+  keys: [
+    needed('input', amount(0), 'Of input tokens that no cache has.'),
+    key('cached', amount(0), 'Of input tokens from a cache; default the price of input.'),
+    needed('output', amount(0), 'Of output tokens.'),
+  ],
+};
+
+export const ACCOUNTS: Table = {
+  name: 'accounts',
+  doc: 'Usage limits that all runs of an account share.',
+  keys: [key('spread', DURATION, 'Time over which turns start after a limit was reset; default 60s.')],
+};
+
+/** Source of a regular expression, with the hours and minutes of both times. */
+export const QUIET_HOURS = String.raw`^\s*([01]\d|2[0-4]):([0-5]\d)\s*-\s*([01]\d|2[0-4]):([0-5]\d)\s*$`;
+
+export const QUIET: Table = {
+  name: 'quiet',
+  doc: 'Hours in which runs in the background start no turn.',
+  keys: [
+    needed('hours', matching(QUIET_HOURS), 'From when to when, as 08:00-18:00.'),
+    key('timezone', FILLED, 'Their time zone; default that of this machine.'),
+  ],
+};
+
 /** Keys that other programs for MEOW workflows read. */
 const IGNORED: readonly Key[] = ['version', 'paths', 'defaults', 'orchestrator', 'cleanup', 'logging', 'worktree'].map(
   (name) => key(name, ANY, OTHERS),
@@ -93,6 +140,22 @@ export const CONFIG: Document = {
         'gates',
         tableOf(() => GATES),
         'Reminders and signatures of gates.',
+      ),
+      key(
+        'budget',
+        tableOf(() => BUDGET),
+        'How much runs may spend.',
+      ),
+      key('prices', mapOf(tableOf(() => PRICE), String.raw`^[^/\s]+/\S+$`), 'Prices of models, by ADAPTER/MODEL.'),
+      key(
+        'accounts',
+        tableOf(() => ACCOUNTS),
+        'Usage limits that all runs of an account share.',
+      ),
+      key(
+        'quiet',
+        tableOf(() => QUIET),
+        'Hours in which runs in the background start no turn.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

@@ -9,6 +9,7 @@ import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
+import type { PauseCause } from '../kernel/decision.ts';
 import { approversOf, verdictFor } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
 import {
@@ -47,7 +48,21 @@ export interface StatusView {
   readonly gates: readonly GateView[];
   readonly counts: Counts;
   readonly cost: CostView;
+  /** Why it is paused, if a budget is the reason. */
+  readonly pause: PauseView | null;
   readonly warnings: readonly string[];
+}
+
+export interface PauseView {
+  readonly reason: 'budget';
+  readonly budget: string;
+  readonly limit: number;
+  readonly spent: number;
+  readonly reserved: number;
+  /** For the turn that did not start. */
+  readonly needed: number;
+  /** Resumes the run with just enough. */
+  readonly command: string;
 }
 
 /** Why a run failed: the step that caused it, or only a reason if none did. */
@@ -123,7 +138,7 @@ export type Counts = Readonly<Record<Exclude<StepStatus, 'completing'>, number>>
 /** `id` is used if the run has not started and its state has none. */
 export function statusView(state: RunState, { id = null }: { readonly id?: string | null } = {}): StatusView {
   const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
-  const { counts, cost, warnings, ...facts } = runFacts(state);
+  const { counts, cost, pause, warnings, ...facts } = runFacts(state);
   return {
     ...facts,
     id: facts.id ?? id,
@@ -133,6 +148,7 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     gates: [...openGates(state), ...decided.map((gate) => gateView(state, gate))],
     counts,
     cost,
+    pause,
     warnings,
   };
 }
@@ -154,8 +170,30 @@ export function runFacts(state: RunState): Omit<StatusView, 'steps' | 'agents' |
     meta: request?.meta ?? {},
     counts: countsOf(shownSteps(state)),
     cost: costView(state.cost),
+    pause: pauseView(state),
     warnings: [...state.warnings],
   };
+}
+
+function pauseView({ pause, request, end, phase }: RunState): PauseView | null {
+  if (pause === null || request === null || end !== 'paused' || phase !== 'ended') return null;
+  const { unit, ...figures } = pause;
+  return { reason: 'budget', ...figures, command: `meow resume ${resumeArguments(request.id, raiseFlag(pause))}` };
+}
+
+/** What raises every budget by what the next turn needs; by a guess if nobody knows what it needs. */
+export function raiseFlag({ unit, limit, spent, reserved, needed }: PauseCause): string {
+  const least = unit === 'usd' ? 0.5 : 100_000;
+  const missing = spent + reserved + (needed === 0 ? least : needed) - limit;
+  // Rounded up to cents, but not because sums of dollars are not exact.
+  return unit === 'usd'
+    ? `--extra-usd ${(Math.ceil(missing * 100 - 1e-6) / 100).toFixed(2)}`
+    : `--extra-tokens ${Math.ceil(missing)}`;
+}
+
+/** An id with a leading dash would be read as a flag. Flags come before `--`. */
+export function resumeArguments(id: string, ...flags: readonly string[]): string {
+  return (id.startsWith('-') ? [...flags, `-- ${id}`] : [id, ...flags]).join(' ');
 }
 
 /** Whether a run should go on, but has no engine. */

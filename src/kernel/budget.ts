@@ -1,0 +1,253 @@
+// Admission of turns: what a turn reserves before it starts, and whether the budgets allow it.
+//
+//   budget/1  A turn starts only if, for every budget, spent + reserved + its reservation is at most the limit.
+//   budget/2  Its reservation is the median of the last turns of the same adapter, model and step whose cost is known,
+//             else a fixed amount. If that is 0, turns of other steps with the same adapter and model count as well.
+//   budget/3  A turn of unknown price is charged its reservation.
+//   budget/4  If nothing is reserved for an unknown turn, and others like it are in flight, it waits for one of them
+//             unless the budget would allow `ASSUMED_USD` for each: two turns side by side do not both spend the rest.
+//   budget/5  Figures about other runs arrive with an input and count for the decisions of that input only.
+
+import { own } from '../base/json.ts';
+import type { EffectSpec } from '../ir/effect.ts';
+import type { Usage } from '../ir/output.ts';
+import type { FilledText } from '../ir/text.ts';
+import { getOrAdd } from './collections.ts';
+import type { PauseCause, PreparedStep, Reservation } from './decision.ts';
+import type { OthersSpending } from './input.ts';
+import type { RunState, StepState } from './state.ts';
+
+/** What the turns of a run have cost and may still cost, as it counts against budgets. */
+export interface Spending {
+  usd: number;
+  tokens: number;
+  readonly usdByAgent: Map<string, number>;
+  /** In order of time. */
+  readonly charges: Charge[];
+  /** By the id of the step whose turn is in flight. */
+  readonly reservations: Map<string, Reservation>;
+  /** The last known costs by `turn` of a reservation, and by adapter and model. */
+  readonly known: Map<string, KnownCost[]>;
+}
+
+export interface Charge {
+  readonly at: number;
+  readonly usd: number;
+  readonly tokens: number;
+}
+
+export interface KnownCost {
+  readonly usd: number;
+  readonly tokens: number;
+}
+
+export function emptySpending(): Spending {
+  return { usd: 0, tokens: 0, usdByAgent: new Map(), charges: [], reservations: new Map(), known: new Map() };
+}
+
+const KNOWN_MAX = 20;
+/** Of a turn about which nothing is known, if nothing is reserved for it. */
+const ASSUMED_USD = 0.5;
+/** Sums of dollars are not exact. */
+const TOLERANCE = 1e-9;
+
+export function reserve(spending: Spending, { kind: _, ...reservation }: Reservation & { readonly kind: string }): void {
+  spending.reservations.set(reservation.step, reservation);
+}
+
+/** The cost of the step's turn is known, or known to be unknown. */
+export function charge(spending: Spending, step: string, usage: Usage, at: number): void {
+  const reservation = spending.reservations.get(step);
+  spending.reservations.delete(step);
+  const { usd, tokens } = chargeOf(usage, reservation);
+  spending.usd = sumOf(spending.usd, usd);
+  spending.tokens += tokens;
+  spending.charges.push({ at, usd, tokens });
+  if (reservation === undefined) return;
+  const { agent, turn } = reservation;
+  spending.usdByAgent.set(agent, sumOf(spending.usdByAgent.get(agent) ?? 0, usd));
+  if (usage.usd === null) return;
+  for (const key of [turn, modelOf(turn)]) {
+    const known = getOrAdd(spending.known, key, () => []);
+    known.push({ usd, tokens });
+    if (known.length > KNOWN_MAX) known.shift();
+  }
+}
+
+/** budget/3 */
+export function chargeOf(usage: Usage, reservation: KnownCost | undefined): KnownCost {
+  return { usd: usage.usd ?? reservation?.usd ?? 0, tokens: usage.tokens ?? reservation?.tokens ?? 0 };
+}
+
+/** Rounded, so that ten times $0.20 is exactly $2. */
+export function sumOf(a: number, b: number): number {
+  return Math.round((a + b) * 1e9) / 1e9;
+}
+
+export type Admission =
+  | { readonly kind: 'go'; readonly reservation: Reservation | null }
+  /** A turn in flight may show what this one will cost. */
+  | { readonly kind: 'wait' }
+  /** Figures about other runs are needed. */
+  | { readonly kind: 'ask' }
+  | { readonly kind: 'refused'; readonly pause: PauseCause };
+
+/** `others`: null if nobody has read them for this input. */
+export function admitTurn(
+  state: RunState,
+  step: StepState,
+  prepared: PreparedStep,
+  others: OthersSpending | null,
+): Admission {
+  if (!hasBudget(state)) return { kind: 'go', reservation: null };
+  const turn = turnOf(state, step, prepared);
+  if (turn === null) return { kind: 'go', reservation: null };
+  if (state.budgets?.shared === true && others === null) return { kind: 'ask' };
+  const known = estimate(state, turn.turn, others);
+  const reserved = known ?? { usd: state.budgets?.reserveUsd ?? 0, tokens: 0 };
+  const limits = limitsOf(state, turn.agent, others);
+  for (const limit of limits) {
+    const needed = limit.unit === 'usd' ? reserved.usd : reserved.tokens;
+    const total = limit.spent + limit.reserved + needed;
+    if (total <= limit.limit + TOLERANCE && limit.spent < limit.limit - TOLERANCE) continue;
+    return { kind: 'refused', pause: causeOf(limit, needed) };
+  }
+  if (reserved.usd === 0 && known === null && mustWait(state, limits)) return { kind: 'wait' };
+  return { kind: 'go', reservation: { step: step.id, attempt: step.attempt + 1, ...reserved, ...turn } };
+}
+
+export function hasBudget({ budgets, allowance }: RunState): boolean {
+  return budgets !== null || allowance.usd !== null || allowance.tokens !== null;
+}
+
+/** budget/4 */
+function mustWait({ spending }: RunState, limits: readonly BudgetFigures[]): boolean {
+  const alike = [...spending.reservations.values()].filter(({ usd }) => usd === 0).length;
+  if (alike === 0) return false;
+  return limits.some(
+    ({ unit, limit, spent, reserved }) => unit === 'usd' && spent + reserved + (alike + 1) * ASSUMED_USD > limit,
+  );
+}
+
+interface BudgetFigures {
+  readonly budget: PauseCause['budget'];
+  readonly unit: 'usd' | 'tokens';
+  readonly limit: number;
+  readonly spent: number;
+  readonly reserved: number;
+}
+
+function limitsOf(state: RunState, agent: string, others: OthersSpending | null): readonly BudgetFigures[] {
+  const { budgets, allowance, spending, extra } = state;
+  const reservations = [...spending.reservations.values()];
+  const reservedUsd = reservations.reduce((sum, { usd }) => sumOf(sum, usd), 0);
+  const reservedTokens = reservations.reduce((sum, { tokens }) => sum + tokens, 0);
+  const tree = others?.tree ?? { usd: 0, tokens: 0, reservedUsd: 0, reservedTokens: 0 };
+  const found: BudgetFigures[] = [];
+  const usd = (budget: PauseCause['budget'], limit: number | null, spent: number, reserved: number): void => {
+    if (limit !== null) found.push({ budget, unit: 'usd', limit: sumOf(limit, extra.usd), spent, reserved });
+  };
+  const tokens = (budget: PauseCause['budget'], limit: number, spent: number, reserved: number): void => {
+    found.push({ budget, unit: 'tokens', limit: limit + extra.tokens, spent, reserved });
+  };
+  const runUsd = sumOf(spending.usd, tree.usd);
+  usd('run_usd', allowance.usd, runUsd, sumOf(reservedUsd, tree.reservedUsd));
+  usd('run_usd', budgets?.runUsd ?? null, runUsd, sumOf(reservedUsd, tree.reservedUsd));
+  if (allowance.tokens !== null) {
+    const spent = spending.tokens + tree.tokens;
+    const reserved = reservedTokens + tree.reservedTokens;
+    tokens('run_tokens', allowance.tokens, spent, reserved);
+  }
+  const ofAgent = reservations.filter((each) => each.agent === agent).reduce((sum, each) => sumOf(sum, each.usd), 0);
+  usd('agent_usd', budgets?.agentUsd ?? null, spending.usdByAgent.get(agent) ?? 0, ofAgent);
+  for (const { budget, limit, since, spent, reserved } of others?.days ?? []) {
+    const charged = chargedSince(spending, since);
+    if (budget === 'day_usd') usd(budget, limit, sumOf(spent, charged.usd), sumOf(reserved, reservedUsd));
+    else tokens(budget, limit, spent + charged.tokens, reserved + reservedTokens);
+  }
+  return found;
+}
+
+function chargedSince({ charges }: Spending, since: number): KnownCost {
+  let [usd, tokens] = [0, 0];
+  for (let at = charges.length - 1; at >= 0; at--) {
+    const one = charges[at];
+    if (one === undefined || one.at < since) break;
+    usd = sumOf(usd, one.usd);
+    tokens += one.tokens;
+  }
+  return { usd, tokens };
+}
+
+/** budget/2. Null if nothing is known. */
+function estimate({ spending, budgets }: RunState, turn: string, others: OthersSpending | null): KnownCost | null {
+  const elsewhere = own(others?.known ?? {}, turn) ?? [];
+  const same = [...elsewhere, ...(spending.known.get(turn) ?? [])].slice(-KNOWN_MAX);
+  const isFixed = (budgets?.reserveUsd ?? 0) > 0;
+  const costs = same.length > 0 || isFixed ? same : (spending.known.get(modelOf(turn)) ?? []);
+  if (costs.length === 0) return null;
+  return { usd: median(costs.map(({ usd }) => usd)), tokens: median(costs.map(({ tokens }) => tokens)) };
+}
+
+function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const half = sorted.length / 2;
+  const [low = 0, high = 0] = [sorted[Math.ceil(half) - 1], sorted[Math.floor(half)]];
+  return sumOf((low + high) / 2, 0);
+}
+
+function causeOf({ budget, unit, limit, spent, reserved }: BudgetFigures, needed: number): PauseCause {
+  return { budget, unit, limit, spent, reserved, needed };
+}
+
+/** What a run has spent and reserved. Nothing is needed for a turn if the budget is spent without it. */
+export function spentOf(
+  spending: Spending,
+  unit: PauseCause['unit'],
+): Pick<PauseCause, 'spent' | 'reserved' | 'needed'> {
+  const reserved = [...spending.reservations.values()].reduce((sum, each) => sumOf(sum, each[unit]), 0);
+  return { spent: spending[unit], reserved, needed: 0 };
+}
+
+export function pauseText({ budget, unit, limit, spent, reserved, needed }: PauseCause): string {
+  const amount = (count: number): string => (unit === 'usd' ? `$${count.toFixed(2)}` : `${count} tokens`);
+  const held = reserved === 0 ? '' : `, ${amount(reserved)} reserved`;
+  return `the budget ${budget} of ${amount(limit)} allows no further turn: ${amount(spent)} spent${held}, ${amount(needed)} needed`;
+}
+
+/** Who takes the turn, and what turns cost about the same. Null if the step is no turn. */
+function turnOf(
+  state: RunState,
+  step: StepState,
+  { effect, agent }: PreparedStep,
+): Pick<Reservation, 'agent' | 'turn'> | null {
+  const program = programOf(state, effect, agent);
+  if (program === null) return null;
+  const { source } = state.program;
+  const { definition, frame } = step;
+  return { agent: agent ?? frame.lane, turn: JSON.stringify([...program, source.name, definition.id]) };
+}
+
+/** Adapter and model; null if the effect is no turn. */
+function programOf(
+  { agents }: RunState,
+  effect: EffectSpec<FilledText> | null,
+  agent: string | null,
+): readonly [string, string | null] | null {
+  switch (effect?.kind) {
+    case 'turn':
+      return [textOf(effect.adapter), effect.model === null ? null : textOf(effect.model)];
+    case 'prompt':
+      return [agents.get(agent ?? '')?.info?.adapter ?? '', null];
+    default:
+      return null;
+  }
+}
+
+function textOf(text: FilledText): string {
+  return typeof text === 'string' ? text : JSON.stringify(text);
+}
+
+function modelOf(turn: string): string {
+  return JSON.stringify((JSON.parse(turn) as readonly unknown[]).slice(0, 2));
+}
