@@ -197,14 +197,14 @@ function allowanceIn(pairs: readonly (readonly [string, string])[]): Allowance |
   return allowed.length === 0 ? null : { ...UNLIMITED, ...(Object.fromEntries(allowed) as Partial<Allowance>) };
 }
 
-/** `$run`, `$agent`: dollars; `$reserve`; `$shared`. */
+/** `$run`, `$agent`: dollars; `$reserve`; `$days`, `$relatives`. */
 function budgetsIn(pairs: readonly (readonly [string, string])[]): Budgets | null {
   const given = Object.fromEntries(pairs) as Readonly<Record<string, string | undefined>>;
   if (!pairs.some(([key]) => key.startsWith('$'))) return null;
-  const { $run, $agent, $reserve = '0.5', $shared } = given;
+  const { $run, $agent, $reserve = '0.5', $days, $relatives } = given;
   const dollars = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
   const limits = { runUsd: dollars($run), agentUsd: dollars($agent), reserveUsd: Number($reserve) };
-  return { ...limits, shared: $shared !== undefined, overrun: 0.5 };
+  return { ...limits, days: $days !== undefined, relatives: $relatives !== undefined, overrun: 0.5 };
 }
 
 function extraIn(pairs: readonly (readonly [string, string])[]): { readonly extra?: Partial<Extra> } {

@@ -168,10 +168,10 @@ export class Engine implements LiveRun {
   }
 
   #askLedger(): void {
-    if (this.#admission !== 'none' || !this.state.agenda.needsFigures) return;
+    if (this.#admission !== 'none' || this.state.agenda.askedTurns.size === 0) return;
     const ledger = present(this.session.ledger, 'no ledger for a run whose budgets are shared');
     this.#admission = 'asked';
-    ledger.admit(this.#over.signal).then(
+    ledger.admit([...this.state.agenda.askedTurns], this.#over.signal).then(
       async (admission) => {
         if (this.#ended) await admission?.close();
         else this.#admission = admission ?? 'none';

@@ -59,8 +59,8 @@ export type Drivers = Readonly<Partial<Record<DriverKind, () => Driver>>>;
  * as the decisions that it led to are durable.
  */
 export interface Ledger {
-  /** Waits for its turn. Resolves with null if the signal aborts first. */
-  admit(signal: AbortSignal): Promise<LedgerAdmission | null>;
+  /** Waits for its turn. `turns`: those whose known costs are wanted. Resolves with null if the signal aborts first. */
+  admit(turns: readonly string[], signal: AbortSignal): Promise<LedgerAdmission | null>;
 }
 
 export interface LedgerAdmission {

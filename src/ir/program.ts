@@ -226,6 +226,8 @@ export interface RunRequest {
   readonly allowance: Allowance;
   /** Absent: none. */
   readonly budgets?: Budgets;
+  /** The run that it is a fork of, directly or through others; absent if it is no fork, and in runs of earlier versions. */
+  readonly origin?: string;
   /** What the command line said, for forks with another workflow; absent in runs of earlier versions. */
   readonly given?: GivenFlags;
 }
@@ -256,8 +258,10 @@ export interface Budgets {
   readonly runUsd: number | null;
   /** Of each agent. */
   readonly agentUsd: number | null;
-  /** Other runs count too: what they have spent must be known before a turn starts. */
-  readonly shared: boolean;
+  /** There are budgets of the day: what other runs have spent must be known before a turn starts. */
+  readonly days: boolean;
+  /** The same for a budget of the run, because the run has forks, which share it. */
+  readonly relatives: boolean;
   /** Reserved for a turn about which nothing is known. */
   readonly reserveUsd: number;
   /** The part of its reservation by which a turn may exceed it, if the budget is spent. */

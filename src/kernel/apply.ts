@@ -222,7 +222,7 @@ function applyToStep(state: RunState, step: StepState, decision: StepDecision, a
       }
       return;
     case 'usage-reserved':
-      return reserve(state.spending, decision);
+      return reserve(state.spending, decision, at);
     case 'items-read':
       clearEffect(state, step, null);
       step.items = decision.items;

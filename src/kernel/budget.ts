@@ -13,7 +13,7 @@ import type { EffectSpec } from '../ir/effect.ts';
 import type { Usage } from '../ir/output.ts';
 import type { FilledText } from '../ir/text.ts';
 import { getOrAdd } from './collections.ts';
-import type { PauseCause, PreparedStep, Reservation } from './decision.ts';
+import type { Decision, PauseCause, PreparedStep, Reservation } from './decision.ts';
 import type { OthersSpending } from './input.ts';
 import type { RunState, StepState } from './state.ts';
 
@@ -25,9 +25,14 @@ export interface Spending {
   /** In order of time. */
   readonly charges: Charge[];
   /** By the id of the step whose turn is in flight. */
-  readonly reservations: Map<string, Reservation>;
+  readonly reservations: Map<string, OpenReservation>;
   /** The last known costs by `turn` of a reservation, and by adapter and model. */
   readonly known: Map<string, KnownCost[]>;
+}
+
+export interface OpenReservation extends Reservation {
+  /** In milliseconds since 1970. */
+  readonly at: number;
 }
 
 export interface Charge {
@@ -45,14 +50,36 @@ export function emptySpending(): Spending {
   return { usd: 0, tokens: 0, usdByAgent: new Map(), charges: [], reservations: new Map(), known: new Map() };
 }
 
-const KNOWN_MAX = 20;
+export const KNOWN_MAX = 20;
 /** Of a turn about which nothing is known, if nothing is reserved for it. */
 const ASSUMED_USD = 0.5;
 /** Sums of dollars are not exact. */
 const TOLERANCE = 1e-9;
 
-export function reserve(spending: Spending, { kind: _, ...reservation }: Reservation & { readonly kind: string }): void {
-  spending.reservations.set(reservation.step, reservation);
+/** What another run spends, from the decisions of its journal in order, without the rest of its state. */
+export function noteSpending(spending: Spending, decision: Decision, at: number): void {
+  switch (decision.kind) {
+    case 'usage-reserved':
+      return reserve(spending, decision, at);
+    case 'usage-counted':
+      return charge(spending, decision.step, decision.usage, at);
+    case 'step-answered':
+    case 'step-failed-once':
+    case 'step-parked':
+    case 'step-lost':
+    case 'step-done':
+    case 'step-failed':
+      return void spending.reservations.delete(decision.step);
+    case 'steps-skipped':
+      for (const step of decision.steps) spending.reservations.delete(step);
+      return;
+    default:
+      return;
+  }
+}
+
+export function reserve(spending: Spending, { step, attempt, usd, tokens, agent, turn }: Reservation, at: number): void {
+  spending.reservations.set(step, { step, attempt, usd, tokens, agent, turn, at });
 }
 
 /** The cost of the step's turn is known, or known to be unknown. */
@@ -88,8 +115,8 @@ export type Admission =
   | { readonly kind: 'go'; readonly reservation: Reservation | null }
   /** A turn in flight may show what this one will cost. */
   | { readonly kind: 'wait' }
-  /** Figures about other runs are needed. */
-  | { readonly kind: 'ask' }
+  /** Figures about other runs are needed, and what such turns have cost there. */
+  | { readonly kind: 'ask'; readonly turn: string }
   | { readonly kind: 'refused'; readonly pause: PauseCause };
 
 /** `others`: null if nobody has read them for this input. */
@@ -102,7 +129,7 @@ export function admitTurn(
   if (!hasBudget(state)) return { kind: 'go', reservation: null };
   const turn = turnOf(state, step, prepared);
   if (turn === null) return { kind: 'go', reservation: null };
-  if (state.budgets?.shared === true && others === null) return { kind: 'ask' };
+  if (others === null && othersCount(state)) return { kind: 'ask', turn: turn.turn };
   const known = estimate(state, turn.turn, others);
   const reserved = known ?? { usd: state.budgets?.reserveUsd ?? 0, tokens: 0 };
   const limits = limitsOf(state, turn.agent, others);
@@ -116,8 +143,19 @@ export function admitTurn(
   return { kind: 'go', reservation: { step: step.id, attempt: step.attempt + 1, ...reserved, ...turn } };
 }
 
-export function hasBudget({ budgets, allowance }: RunState): boolean {
-  return budgets !== null || allowance.usd !== null || allowance.tokens !== null;
+function hasBudget(state: RunState): boolean {
+  const { budgets } = state;
+  return hasRunBudget(state) || (budgets !== null && (budgets.agentUsd !== null || budgets.days));
+}
+
+function hasRunBudget({ budgets, allowance }: RunState): boolean {
+  return allowance.usd !== null || allowance.tokens !== null || (budgets !== null && budgets.runUsd !== null);
+}
+
+function othersCount(state: RunState): boolean {
+  const { budgets, request } = state;
+  const hasRelatives = budgets?.relatives === true || request?.origin !== undefined;
+  return budgets?.days === true || (hasRelatives && hasRunBudget(state));
 }
 
 /** budget/4 */
@@ -168,11 +206,10 @@ function limitsOf(state: RunState, agent: string, others: OthersSpending | null)
   return found;
 }
 
-function chargedSince({ charges }: Spending, since: number): KnownCost {
+export function chargedSince({ charges }: Spending, since: number): KnownCost {
+  const first = charges.findLastIndex(({ at }) => at < since) + 1;
   let [usd, tokens] = [0, 0];
-  for (let at = charges.length - 1; at >= 0; at--) {
-    const one = charges[at];
-    if (one === undefined || one.at < since) break;
+  for (const one of charges.slice(first)) {
     usd = sumOf(usd, one.usd);
     tokens += one.tokens;
   }

@@ -20,7 +20,7 @@ import { failure, type Failure } from '../ir/failure.ts';
 import { type Budgets, type Limits, partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
-import { admitTurn, pauseText, sumOf } from './budget.ts';
+import { type Admission, admitTurn, pauseText, sumOf } from './budget.ts';
 import type { Decision, Extra, FailureHandling, PreparedStep } from './decision.ts';
 import type { KeptResult } from './fork.ts';
 import {
@@ -202,13 +202,13 @@ function runAgenda(ctx: DecideContext): void {
   const { agenda } = state;
   for (const step of agenda.unadmitted) becomeReady(state, step);
   agenda.unadmitted.clear();
-  agenda.needsFigures = false;
+  agenda.askedTurns.clear();
   for (;;) {
     if (state.phase === 'new' || state.phase === 'cleaning' || state.phase === 'ended') return;
     const joinable = first(agenda.joinable);
     const unresolvable = first(agenda.unresolvable);
     const closable = first(agenda.closable);
-    const mayUseAgent = !agenda.needsFigures && state.turns < (state.allowance.agents ?? Infinity);
+    const mayUseAgent = state.turns + agenda.unadmitted.size < (state.allowance.agents ?? Infinity);
     const ready = first(agenda.ready) ?? (mayUseAgent ? agenda.readyForAgent.first() : undefined);
     if (joinable !== undefined) {
       agenda.joinable.delete(joinable);
@@ -263,7 +263,7 @@ function startStep(ctx: DecideContext, step: StepState): void {
   if (admitted !== 'go') return fail(ctx, step, admitted);
   const admission = admitTurn(ctx.state, step, prepared.value, ctx.others);
   if (admission.kind === 'refused') return endRun(ctx, 'paused', pauseText(admission.pause), admission.pause);
-  if (admission.kind !== 'go') return postpone(ctx.state, step, admission.kind);
+  if (admission.kind !== 'go') return postpone(ctx.state, step, admission);
   if (admission.reservation !== null) ctx.emit({ kind: 'usage-reserved', ...admission.reservation });
   ctx.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
   if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
@@ -305,11 +305,11 @@ function enqueueForAgent(state: RunState, step: StepState, agent: string | null)
   state.agents.get(agent ?? '')?.queue.add(step);
 }
 
-function postpone({ agenda }: RunState, step: StepState, why: 'wait' | 'ask'): void {
+function postpone({ agenda }: RunState, step: StepState, why: Extract<Admission, { kind: 'wait' | 'ask' }>): void {
   agenda.ready.delete(step);
   agenda.readyForAgent.delete(step);
   agenda.unadmitted.add(step);
-  if (why === 'ask') agenda.needsFigures = true;
+  if (why.kind === 'ask') agenda.askedTurns.add(why.turn);
 }
 
 function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void {

@@ -111,6 +111,7 @@ function reindex(state: RunState): void {
     part.clear();
   agenda.closable.clear();
   agenda.unadmitted.clear();
+  agenda.askedTurns.clear();
   state.unresolvedById.clear();
   state.inFlight.clear();
   state.timers.clear();

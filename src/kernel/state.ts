@@ -112,8 +112,8 @@ class Agenda {
   readonly readyForAgent = new OrderedSet<StepState>();
   /** Ready, but its turn waits for admission. The next input tries again: a replay does not need them. */
   readonly unadmitted = new Set<StepState>();
-  /** One of them needs figures about other runs. */
-  needsFigures = false;
+  /** Those of them that need figures about other runs, as `turn` of a reservation. */
+  readonly askedTurns = new Set<string>();
   /** Pending, but a step it needs has failed or was skipped. */
   readonly blocked = new Set<StepState>();
   /** Pending, but a step it needs can never exist. */

@@ -69,7 +69,7 @@ class Copy {
         ready: this.#set(agenda.ready, this.#step),
         readyForAgent: this.#ordered(agenda.readyForAgent),
         unadmitted: this.#set(agenda.unadmitted, this.#step),
-        needsFigures: agenda.needsFigures,
+        askedTurns: new Set(agenda.askedTurns),
         blocked: this.#set(agenda.blocked, this.#step),
         unresolvable: this.#set(agenda.unresolvable, this.#step),
         joinable: this.#set(agenda.joinable, this.#step),

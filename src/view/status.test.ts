@@ -27,6 +27,7 @@ test('a run before its first record is pending, and has the given id', () => {
     gates: [],
     counts: { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 },
     cost: { usd: 0, tokens: 0, unknown_turns: 0 },
+    pause: null,
     warnings: [],
   });
 });
