@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '../base/errors.ts';
 import { didYouMean } from '../base/names.ts';
 import { requireSameProgram } from '../engine/client.ts';
-import { fold } from '../engine/loop.ts';
+import { fold } from '../kernel/fold.ts';
 import type { Journal, Store, StoredRun } from '../engine/ports.ts';
 import type { EngineAddress } from '../ipc/client.ts';
 import { refusedMessages } from '../ipc/inbox.ts';

@@ -9,14 +9,14 @@
 import { assert, present, UsageError } from '../base/errors.ts';
 import type { DriverKind, Effect, Outcome } from '../ir/effect.ts';
 import type { Program } from '../ir/program.ts';
-import { apply } from '../kernel/apply.ts';
 import { getOrAdd } from '../kernel/collections.ts';
 import { decide } from '../kernel/decide.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
+import { fold } from '../kernel/fold.ts';
 import type { Input } from '../kernel/input.ts';
 import type { DriverRequest } from '../kernel/pending-effects.ts';
 import { pendingEffects, pendingRequests, requestsOf, timersOf } from '../kernel/pending-effects.ts';
-import { initialState, type RunState } from '../kernel/state.ts';
+import type { RunState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Clock, Driver, Drivers, Journal, Note } from './ports.ts';
 
@@ -238,17 +238,6 @@ interface Batch {
 }
 
 type QueuedInput = Readonly<{ input: Input; resolve: () => void; reject: (error: unknown) => void }>;
-
-export function fold(program: Program, records: readonly JournalRecord[]): RunState {
-  const state = initialState(program);
-  for (const record of records) applyRecord(state, record);
-  return state;
-}
-
-/** Changes the state as the record says. */
-export function applyRecord(state: RunState, { decisions, at }: JournalRecord): void {
-  for (const decision of decisions) apply(state, decision, at);
-}
 
 function requireDrivers(program: Program, drivers: Drivers): void {
   const kinds = new Set<DriverKind>();

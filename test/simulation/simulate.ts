@@ -5,7 +5,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 
-import { Engine, fold } from '../../src/engine/loop.ts';
+import { Engine } from '../../src/engine/loop.ts';
+import { fold } from '../../src/kernel/fold.ts';
 import { success } from '../../src/ir/effect.ts';
 import { type Program, UNLIMITED } from '../../src/ir/program.ts';
 import { decide } from '../../src/kernel/decide.ts';

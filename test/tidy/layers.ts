@@ -31,6 +31,7 @@ const ALL = [
   'app',
   'cli',
   'web',
+  'page',
   'mcp',
   'lsp',
 ];
@@ -69,11 +70,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: ['base', 'sys', 'ir', 'languages', 'kernel', 'engine', 'view', 'prove', 'sim', 'ipc', 'drivers'],
   },
   // The faces: what they need of other layers is a function of app, or a type that app exports.
-  web: { imports: FACE },
+  web: { imports: [...FACE, 'type kernel'] },
+  // In the browser: folds and shows runs with the same functions as the engine and the terminal.
+  page: {
+    packages: ['preact', '@preact/signals', '@xterm/xterm'],
+    imports: ['base', 'ir', 'kernel', 'view', 'web/protocol.ts'],
+  },
   mcp: { imports: FACE },
   lsp: { imports: FACE },
-  cli: { imports: [...FACE, 'mcp', 'lsp', 'sim/main.ts'] },
-  app: { imports: ALL.filter((layer) => !['cli', 'web', 'mcp', 'lsp'].includes(layer)) },
+  cli: { imports: [...FACE, 'mcp', 'lsp', 'web', 'sim/main.ts'] },
+  app: { imports: ALL.filter((layer) => !['cli', 'web', 'page', 'mcp', 'lsp'].includes(layer)) },
 };
 
 /** A test beside its source sees what its source sees, and the tools of a test. */
