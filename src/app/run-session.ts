@@ -34,6 +34,7 @@ import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
+import { listProject } from './projects.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
@@ -131,6 +132,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
+    projectLister(dirname(runFolder)),
   ];
   const opened: RunObserver[] = [];
   return {
@@ -208,6 +210,11 @@ function stateFileOf({ config, reporter }: SessionOptions, run: LiveRun, runFold
     },
     warn: (line) => reporter.warn(line),
   });
+}
+
+/** After everything that the run starts at once. */
+function projectLister(runs: string): RunObserver {
+  return { open: () => void setImmediate(() => listProject(runs)), observe: () => {} };
 }
 
 /** Pauses the run as soon as only a person can continue it, and nobody has answered in the inbox meanwhile. */

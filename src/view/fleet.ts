@@ -4,10 +4,12 @@
 
 import { formatMoment } from '../base/time.ts';
 import type { Allowance } from '../ir/program.ts';
-import type { RunState } from '../kernel/state.ts';
+import type { Decision } from '../kernel/decision.ts';
+import { NO_COST, type RunState } from '../kernel/state.ts';
 import { shownSteps } from './cause.ts';
 import { nowText } from './now.ts';
 import { isWaitingStep, parkedSteps, type ShownRunStatus, shownRunStatus } from './shown-status.ts';
+import type { StateHead } from './state-head.ts';
 import {
   agentsOf,
   type AgentView,
@@ -193,8 +195,42 @@ export function unreadableEntry(run: Pick<FleetRun, 'project' | 'id' | 'engine' 
   };
 }
 
+/** A run that has ended, from its last record and the head of its state file, without its steps. */
+export interface EndedRun extends Pick<FleetRun, 'project' | 'id' | 'source' | 'language'> {
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly end: Extract<Decision, { kind: 'run-ended' }>;
+  readonly head: Pick<StateHead, 'counts' | 'error'>;
+}
+
+export function endedEntry({ project, id, source, language, startedAt, endedAt, end, head }: EndedRun): FleetEntry {
+  const ended = formatMoment(endedAt);
+  const run: FleetRun = {
+    project,
+    id,
+    status: end.end,
+    shown: end.end,
+    language,
+    source,
+    started_at: formatMoment(startedAt),
+    ended_at: ended,
+    active_at: ended,
+    duration_ms: end.lasted ?? endedAt - startedAt,
+    clock_from: null,
+    counts: head.counts,
+    now: null,
+    error: end.end === 'failed' ? head.error : null,
+    cost: costView(end.cost ?? NO_COST),
+    budget: null,
+    engine: null,
+    interrupted: false,
+    problem: null,
+  };
+  return { run, needs: [], agents: [] };
+}
+
 /** Done, failed or stopped. A paused run goes on when it is resumed. */
-function hasEnded(status: RunStatus | null): boolean {
+export function hasEnded(status: RunStatus | null): boolean {
   return status === 'done' || status === 'failed' || status === 'stopped';
 }
 
@@ -217,7 +253,7 @@ export function fleetView(entries: Iterable<FleetEntry>, now: number): FleetView
 }
 
 function isRecent({ status, ended_at }: FleetRun, now: number): boolean {
-  return !hasEnded(status) || ended_at === null || Date.parse(ended_at) > now - ENDED_SHOWN_MS;
+  return !hasEnded(status) || ended_at === null || ended_at > formatMoment(now - ENDED_SHOWN_MS);
 }
 
 /** After runs with an open gate. */
