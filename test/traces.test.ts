@@ -22,8 +22,9 @@ import { failure, type FailureKind } from '../src/ir/failure.ts';
 import type { Usage } from '../src/ir/output.ts';
 import { type Allowance, type Budgets, type Limits, UNLIMITED } from '../src/ir/program.ts';
 import { decide } from '../src/kernel/decide.ts';
-import type { Decision, Extra, JournalRecord } from '../src/kernel/decision.ts';
-import type { Input, OthersSpending } from '../src/kernel/input.ts';
+import type { Decision, JournalRecord } from '../src/kernel/decision.ts';
+import type { Input } from '../src/kernel/input.ts';
+import type { Extra, OthersSpending } from '../src/kernel/spending.ts';
 import { initialState, type RunState } from '../src/kernel/state.ts';
 import { fingerprint } from './kernel-rig/fingerprint.ts';
 import { parseFollow, parseProgram } from './kernel-rig/program-text.ts';
@@ -112,7 +113,13 @@ function inputOf(verb: string, words: readonly string[]): Input {
       const variables = Object.fromEntries(pairs.filter(([key]) => !/^(?:--|\$)/.test(key)));
       const budgets = budgetsIn(pairs);
       const request = {
-        ...{ id: 'wf-trace', mark: 'm', variables, meta: {}, cwd: '.', allowOutside: false, allowance },
+        id: 'wf-trace',
+        mark: 'm',
+        variables,
+        meta: {},
+        cwd: '.',
+        allowOutside: false,
+        allowance,
         ...(budgets === null ? {} : { budgets }),
       };
       return { kind: 'run-requested', request, programHash: 'hash' };
@@ -204,7 +211,7 @@ function budgetsIn(pairs: readonly (readonly [string, string])[]): Budgets | nul
   const { $run, $agent, $reserve = '0.5', $days, $relatives } = given;
   const dollars = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
   const limits = { runUsd: dollars($run), agentUsd: dollars($agent), reserveUsd: Number($reserve) };
-  return { ...limits, days: $days !== undefined, relatives: $relatives !== undefined, overrun: 0.5 };
+  return { ...limits, days: $days !== undefined, relatives: $relatives !== undefined };
 }
 
 function extraIn(pairs: readonly (readonly [string, string])[]): { readonly extra?: Partial<Extra> } {
@@ -326,7 +333,10 @@ function describeDecision(decision: Decision): string {
       return `frame-closed ${JSON.stringify(decision.frame)} ${decision.ok ? 'ok' : 'failed'}${decision.value === null ? '' : ` with ${JSON.stringify(decision.value)}`}`;
     case 'run-ending': {
       const { end, drainUntil, pause } = decision;
-      const why = pause === undefined ? '' : ` by ${pause.budget}: ${pause.spent} + ${pause.reserved} + ${pause.needed} > ${pause.limit}`;
+      const why =
+        pause === undefined
+          ? ''
+          : ` by ${pause.budget}: ${pause.spent} + ${pause.reserved} + ${pause.needed} > ${pause.limit}`;
       return `run-ending ${end}${drainUntil === null ? '' : ` by ${drainUntil / 1000}s`}${why}`;
     }
     case 'run-ended':

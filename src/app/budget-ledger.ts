@@ -7,8 +7,7 @@
 //   ledger/4  A run counts for the day in which its turns ended. A run that did not change today, and that no engine holds,
 //             is not read.
 
-import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
-import { constants } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,25 +15,25 @@ import { UsageError } from '../base/errors.ts';
 import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { hasBegun, stepFolder } from '../drivers/step-folder.ts';
 import type { Ledger, LedgerAdmission } from '../engine/ports.ts';
+import { noteSpending } from '../kernel/budget.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
 import {
   chargedSince,
   emptySpending,
   KNOWN_MAX,
   type KnownCost,
-  noteSpending,
   type OpenReservation,
+  type OthersSpending,
   type Spending,
   sumOf,
-} from '../kernel/budget.ts';
-import type { JournalRecord } from '../kernel/decision.ts';
-import type { OthersSpending } from '../kernel/input.ts';
+} from '../kernel/spending.ts';
 import type { BudgetConfig } from '../languages/money-config.ts';
 import { isRunId } from '../stores/errors.ts';
 import { decodeRecords } from '../stores/journal-lines.ts';
 import { localRunFiles } from '../stores/local-run-files.ts';
 import { liveHolder, type Lock, takeLock } from '../stores/lock.ts';
 import { tolerate, UNUSABLE } from '../sys/errors.ts';
-import { appendLine, makeFolder, readLines } from '../sys/files.ts';
+import { appendLine, makeFolder, openForReading, readLines } from '../sys/files.ts';
 import { listProject, projectsToShow } from './projects.ts';
 
 export interface LedgerOptions {
@@ -114,7 +113,10 @@ async function waitForLock(path: string, signal: AbortSignal): Promise<Lock | nu
     if (answer.kind === 'taken') return answer.lock;
     if (performance.now() > until) {
       const holder = answer.by === null ? 'another process' : `process ${answer.by.pid}`;
-      throw new UsageError(`${path} has been locked by ${holder} for two minutes`, 'end that process, then resume the run');
+      throw new UsageError(
+        `${path} has been locked by ${holder} for two minutes`,
+        'end that process, then resume the run',
+      );
     }
     // Not all at the same moment.
     await sleep(LOCK_PAUSE_MS * (0.5 + Math.random()));
@@ -138,7 +140,9 @@ async function readOthers(
     return { folder, spending: reader.spending, reserved: await reservedIn(folder, reader, since) };
   };
   const ofDay: OtherRun[] = [];
-  const folders = isOfUser ? new Set([runs, ...projectsToShow([]).projects.map((project) => project.runs)]) : new Set(isOfDay ? [runs] : []);
+  const folders = isOfUser
+    ? new Set([runs, ...projectsToShow([]).projects.map((project) => project.runs)])
+    : new Set(isOfDay ? [runs] : []);
   for (const place of folders)
     for (const folder of activeRuns(place, since)) if (folder !== join(runs, runId)) ofDay.push(await read(folder));
   const root = origin ?? runId;
@@ -154,14 +158,18 @@ async function readOthers(
     },
     days: budgets.flatMap((budget) => {
       const counted = ofDay.filter(({ folder }) => budget.scope === 'user' || dirname(folder) === runs);
-      const day = (unit: 'usd' | 'tokens'): { readonly since: number; readonly spent: number; readonly reserved: number } => ({
+      const day = (
+        unit: 'usd' | 'tokens',
+      ): { readonly since: number; readonly spent: number; readonly reserved: number } => ({
         since,
         spent: total(counted, ({ spending }) => chargedSince(spending, since)[unit]),
         reserved: total(counted, ({ reserved }) => reserved[unit]),
       });
       return [
         ...(budget.dayUsd === null ? [] : [{ budget: 'day_usd', limit: budget.dayUsd, ...day('usd') } as const]),
-        ...(budget.dayTokens === null ? [] : [{ budget: 'day_tokens', limit: budget.dayTokens, ...day('tokens') } as const]),
+        ...(budget.dayTokens === null
+          ? []
+          : [{ budget: 'day_tokens', limit: budget.dayTokens, ...day('tokens') } as const]),
       ];
     }),
     known: Object.fromEntries(
@@ -231,7 +239,7 @@ class JournalReader {
 
   advance(): void {
     const path = join(this.#folder, JOURNAL);
-    const file = tolerate(UNUSABLE, null, () => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW));
+    const file = tolerate(UNUSABLE, null, () => openForReading(path));
     if (file === null) return;
     try {
       const { size, ino } = fstatSync(file);

@@ -68,7 +68,10 @@ export async function prepareFork(
     if (prepared.ready === null) return prepared;
     const { request: asked, ...ready } = prepared.ready;
     const origin = request.origin ?? run.id;
-    return { ...prepared, ready: { ...ready, request: withBudgets(settings.config, project.runs, { ...asked, origin }) } };
+    return {
+      ...prepared,
+      ready: { ...ready, request: withBudgets(settings.config, project.runs, { ...asked, origin }) },
+    };
   };
   const fork = { ...forkOf(run.id, run, flags.from ?? []), ...(scripts.length === 0 ? {} : { scripts }) };
   if (flags.source === undefined) {
@@ -100,7 +103,10 @@ export async function prepareFork(
   }
   // A workflow that was entered by a computed path is compiled again.
   const results = Object.entries(fork.results).filter(([, { grown }]) => grown.length === 0);
-  return withWorktree({ store, run }, { fork: { ...fork, results: Object.fromEntries(results) }, ...related(prepared) });
+  return withWorktree(
+    { store, run },
+    { fork: { ...fork, results: Object.fromEntries(results) }, ...related(prepared) },
+  );
 }
 
 /** An earlier version may have compiled to effects that this one does not have. */

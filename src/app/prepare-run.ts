@@ -29,7 +29,7 @@ import { attachSources, hashOf, readText, type Settings } from './sources.ts';
 export { createRun } from '../engine/client.ts';
 export { claimPermissionNote, refuseAdapters, startsRealAgents } from './adapters.ts';
 export type { Allowance } from '../ir/program.ts';
-export type { Extra } from '../kernel/decision.ts';
+export type { Extra } from '../kernel/spending.ts';
 export type { Fork } from '../kernel/fork.ts';
 
 /** As it was written on the command line. */

@@ -18,7 +18,6 @@ export function budgetsOf(
     relatives,
     // Budgets of flags alone are reached, and reserve nothing.
     reserveUsd: Math.max(0, ...budgets.map(({ reserveUsd }) => reserveUsd)),
-    overrun: Math.min(OVERRUN_MAX, ...budgets.map(({ overrun }) => overrun)),
   };
 }
 
@@ -28,8 +27,6 @@ export function withBudgets(config: Pick<Config, 'money'>, runs: string, request
   const budgets = budgetsOf(config, { runs, id: request.id });
   return budgets === null ? rest : { ...rest, budgets };
 }
-
-const OVERRUN_MAX = 0.5;
 
 function smallest(limits: readonly (number | null)[]): number | null {
   const set = limits.filter((limit) => limit !== null);

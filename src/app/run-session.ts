@@ -37,6 +37,7 @@ import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
 import { sharedFolder } from './project.ts';
 import { budgetsOf } from './run-budgets.ts';
+import { listProject } from './projects.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
@@ -138,6 +139,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
+    projectLister(dirname(runFolder)),
   ];
   const opened: RunObserver[] = [];
   return {
@@ -223,6 +225,11 @@ function stateFileOf({ config, reporter }: SessionOptions, run: LiveRun, runFold
     },
     warn: (line) => reporter.warn(line),
   });
+}
+
+/** After everything that the run starts at once. */
+function projectLister(runs: string): RunObserver {
+  return { open: () => void setImmediate(() => listProject(runs)), observe: () => {} };
 }
 
 /** Pauses the run as soon as only a person can continue it, and nobody has answered in the inbox meanwhile. */

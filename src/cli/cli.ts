@@ -166,6 +166,12 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--watch', 'follow the run until it has ended')
     .action(calls(async () => (await import('./commands/status.ts')).status));
 
+  command('Inspecting runs', 'top [--once] [--json] [--project DIR]…', 'watch all runs of this machine')
+    .option('--once', 'print the runs and exit')
+    .option('--json', 'print one JSON object and exit')
+    .option('--project <dir>', 'only this project; may be repeated (default: all that have run something)', collect)
+    .action(calls(async () => (await import('./commands/top.ts')).top));
+
   command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first')
     .alias('ls')
     .option('--status <s>', 'only runs with this status')

@@ -186,9 +186,9 @@ export class Engine implements LiveRun {
 
   async #closeAdmission(): Promise<void> {
     if (typeof this.#admission === 'string') return;
-    const { close } = this.#admission;
+    const admission = this.#admission;
     this.#admission = 'none';
-    await close();
+    await admission.close();
   }
 
   #decide(): Batch {

@@ -5,7 +5,7 @@ import type { UsageError } from '../base/errors.ts';
 import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
 import type { Program, Source } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import type { OthersSpending } from '../kernel/input.ts';
+import type { OthersSpending } from '../kernel/spending.ts';
 
 /** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
 export interface Driver {

@@ -264,8 +264,6 @@ export interface Budgets {
   readonly relatives: boolean;
   /** Reserved for a turn about which nothing is known. */
   readonly reserveUsd: number;
-  /** The part of its reservation by which a turn may exceed it, if the budget is spent. */
-  readonly overrun: number;
 }
 
 export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null, agents: null };

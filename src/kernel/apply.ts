@@ -7,7 +7,7 @@ import type { Failure } from '../ir/failure.ts';
 import type { Usage } from '../ir/output.ts';
 import { withPart } from '../ir/program.ts';
 import { applyToAgents, assignAgent, releaseAgent } from './agents.ts';
-import { charge, reserve, sumOf } from './budget.ts';
+import { charge, reserve, sumOf } from './spending.ts';
 import type { Cost, Decision, FrameSpec, StepProgress } from './decision.ts';
 import { gateRequestOf } from './gates.ts';
 import { currentFrame, hasItems, keep } from './apply-fork.ts';

@@ -8,49 +8,28 @@
 //             unless the budget would allow `ASSUMED_USD` for each: two turns side by side do not both spend the rest.
 //   budget/5  Figures about other runs arrive with an input and count for the decisions of that input only.
 
-import { own } from '../base/json.ts';
+import { isSameJson, own } from '../base/json.ts';
 import type { EffectSpec } from '../ir/effect.ts';
-import type { Usage } from '../ir/output.ts';
+import type { Budgets } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import { getOrAdd } from './collections.ts';
-import type { Decision, PauseCause, PreparedStep, Reservation } from './decision.ts';
-import type { OthersSpending } from './input.ts';
+import type { Decision, PreparedStep } from './decision.ts';
+import type { Input } from './input.ts';
+import {
+  charge,
+  chargedSince,
+  type Extra,
+  type KnownCost,
+  KNOWN_MAX,
+  modelOf,
+  type OthersSpending,
+  type PauseCause,
+  type Reservation,
+  reserve,
+  type Spending,
+  sumOf,
+} from './spending.ts';
 import type { RunState, StepState } from './state.ts';
 
-/** What the turns of a run have cost and may still cost, as it counts against budgets. */
-export interface Spending {
-  usd: number;
-  tokens: number;
-  readonly usdByAgent: Map<string, number>;
-  /** In order of time. */
-  readonly charges: Charge[];
-  /** By the id of the step whose turn is in flight. */
-  readonly reservations: Map<string, OpenReservation>;
-  /** The last known costs by `turn` of a reservation, and by adapter and model. */
-  readonly known: Map<string, KnownCost[]>;
-}
-
-export interface OpenReservation extends Reservation {
-  /** In milliseconds since 1970. */
-  readonly at: number;
-}
-
-export interface Charge {
-  readonly at: number;
-  readonly usd: number;
-  readonly tokens: number;
-}
-
-export interface KnownCost {
-  readonly usd: number;
-  readonly tokens: number;
-}
-
-export function emptySpending(): Spending {
-  return { usd: 0, tokens: 0, usdByAgent: new Map(), charges: [], reservations: new Map(), known: new Map() };
-}
-
-export const KNOWN_MAX = 20;
 /** Of a turn about which nothing is known, if nothing is reserved for it. */
 const ASSUMED_USD = 0.5;
 /** Sums of dollars are not exact. */
@@ -76,39 +55,6 @@ export function noteSpending(spending: Spending, decision: Decision, at: number)
     default:
       return;
   }
-}
-
-export function reserve(spending: Spending, { step, attempt, usd, tokens, agent, turn }: Reservation, at: number): void {
-  spending.reservations.set(step, { step, attempt, usd, tokens, agent, turn, at });
-}
-
-/** The cost of the step's turn is known, or known to be unknown. */
-export function charge(spending: Spending, step: string, usage: Usage, at: number): void {
-  const reservation = spending.reservations.get(step);
-  spending.reservations.delete(step);
-  const { usd, tokens } = chargeOf(usage, reservation);
-  spending.usd = sumOf(spending.usd, usd);
-  spending.tokens += tokens;
-  spending.charges.push({ at, usd, tokens });
-  if (reservation === undefined) return;
-  const { agent, turn } = reservation;
-  spending.usdByAgent.set(agent, sumOf(spending.usdByAgent.get(agent) ?? 0, usd));
-  if (usage.usd === null) return;
-  for (const key of [turn, modelOf(turn)]) {
-    const known = getOrAdd(spending.known, key, () => []);
-    known.push({ usd, tokens });
-    if (known.length > KNOWN_MAX) known.shift();
-  }
-}
-
-/** budget/3 */
-export function chargeOf(usage: Usage, reservation: KnownCost | undefined): KnownCost {
-  return { usd: usage.usd ?? reservation?.usd ?? 0, tokens: usage.tokens ?? reservation?.tokens ?? 0 };
-}
-
-/** Rounded, so that ten times $0.20 is exactly $2. */
-export function sumOf(a: number, b: number): number {
-  return Math.round((a + b) * 1e9) / 1e9;
 }
 
 export type Admission =
@@ -206,16 +152,6 @@ function limitsOf(state: RunState, agent: string, others: OthersSpending | null)
   return found;
 }
 
-export function chargedSince({ charges }: Spending, since: number): KnownCost {
-  const first = charges.findLastIndex(({ at }) => at < since) + 1;
-  let [usd, tokens] = [0, 0];
-  for (const one of charges.slice(first)) {
-    usd = sumOf(usd, one.usd);
-    tokens += one.tokens;
-  }
-  return { usd, tokens };
-}
-
 /** budget/2. Null if nothing is known. */
 function estimate({ spending, budgets }: RunState, turn: string, others: OthersSpending | null): KnownCost | null {
   const elsewhere = own(others?.known ?? {}, turn) ?? [];
@@ -235,15 +171,6 @@ function median(numbers: readonly number[]): number {
 
 function causeOf({ budget, unit, limit, spent, reserved }: BudgetFigures, needed: number): PauseCause {
   return { budget, unit, limit, spent, reserved, needed };
-}
-
-/** What a run has spent and reserved. Nothing is needed for a turn if the budget is spent without it. */
-export function spentOf(
-  spending: Spending,
-  unit: PauseCause['unit'],
-): Pick<PauseCause, 'spent' | 'reserved' | 'needed'> {
-  const reserved = [...spending.reservations.values()].reduce((sum, each) => sumOf(sum, each[unit]), 0);
-  return { spent: spending[unit], reserved, needed: 0 };
 }
 
 export function pauseText({ budget, unit, limit, spent, reserved, needed }: PauseCause): string {
@@ -285,6 +212,33 @@ function textOf(text: FilledText): string {
   return typeof text === 'string' ? text : JSON.stringify(text);
 }
 
-function modelOf(turn: string): string {
-  return JSON.stringify((JSON.parse(turn) as readonly unknown[]).slice(0, 2));
+/** The next input tries again. */
+export function postpone(
+  { agenda }: RunState,
+  step: StepState,
+  why: Extract<Admission, { kind: 'wait' | 'ask' }>,
+): void {
+  agenda.ready.delete(step);
+  agenda.readyForAgent.delete(step);
+  agenda.unadmitted.add(step);
+  if (why.kind === 'ask') agenda.askedTurns.add(why.turn);
+}
+
+/** What a resume changes. */
+export function resumedBudgets(
+  state: RunState,
+  { budgets, extra }: Extract<Input, { kind: 'run-resumed' }>,
+): Partial<Extract<Decision, { kind: 'run-resumed' }>> {
+  return {
+    ...(budgets === undefined || isSameBudgets(budgets, state.budgets) ? {} : { budgets }),
+    ...(extra === undefined ? {} : { extra: raised(state.extra, extra) }),
+  };
+}
+
+function raised(now: Extra, { usd = 0, tokens = 0 }: Partial<Extra>): Extra {
+  return { usd: sumOf(now.usd, usd), tokens: now.tokens + tokens };
+}
+
+function isSameBudgets(a: Budgets | null, b: Budgets | null): boolean {
+  return a === null || b === null ? a === b : isSameJson({ ...a }, { ...b });
 }

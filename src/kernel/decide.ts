@@ -12,16 +12,15 @@
 
 import { Bug, present, unreachable } from '../base/errors.ts';
 import { own } from '../base/json.ts';
-import { isSameJson } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
 import { OUTCOME_OF } from '../ir/conductor.ts';
 import { type Outcome, success, type Success } from '../ir/effect.ts';
 import { failure, type Failure } from '../ir/failure.ts';
-import { type Budgets, type Limits, partOf } from '../ir/program.ts';
+import { partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
-import { type Admission, admitTurn, pauseText, sumOf } from './budget.ts';
-import type { Decision, Extra, FailureHandling, PreparedStep } from './decision.ts';
+import { admitTurn, pauseText, postpone, resumedBudgets } from './budget.ts';
+import type { Decision, FailureHandling, PreparedStep } from './decision.ts';
 import type { KeptResult } from './fork.ts';
 import {
   childFailure,
@@ -52,6 +51,7 @@ import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
 import { recoveredOutputs } from './recovered-outputs.ts';
 import { checkReport, recordsRefusal } from './report.ts';
 import { advanceLoop } from './rounds.ts';
+import { changesLimits } from './reopen.ts';
 import { retryDelay } from './retry.ts';
 import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
 import { agentsWith, CLEANUP_STEP, effectId, endWithoutEngine, failsOwner, isFinished, stepOf } from './state.ts';
@@ -303,13 +303,6 @@ function enqueueForAgent(state: RunState, step: StepState, agent: string | null)
   state.agenda.readyForAgent.delete(step);
   step.queuedFor = agent;
   state.agents.get(agent ?? '')?.queue.add(step);
-}
-
-function postpone({ agenda }: RunState, step: StepState, why: Extract<Admission, { kind: 'wait' | 'ask' }>): void {
-  agenda.ready.delete(step);
-  agenda.readyForAgent.delete(step);
-  agenda.unadmitted.add(step);
-  if (why.kind === 'ask') agenda.askedTurns.add(why.turn);
 }
 
 function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void {
@@ -569,10 +562,8 @@ function onDeadline(ctx: DecideContext, id: string): void {
   }
 }
 
-function onResume(
-  ctx: DecideContext,
-  { retryFailed, allowance, limits, budgets, extra }: Extract<Input, { kind: 'run-resumed' }>,
-): void {
+function onResume(ctx: DecideContext, input: Extract<Input, { kind: 'run-resumed' }>): void {
+  const { retryFailed, allowance, limits } = input;
   const { state } = ctx;
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
   const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
@@ -594,21 +585,8 @@ function onResume(
     withdrawn,
     allowance: allowed,
     ...(changed ? { limits: { ...state.limits, ...limits } } : {}),
-    ...(budgets === undefined || isSameBudgets(budgets, state.budgets) ? {} : { budgets }),
-    ...(extra === undefined ? {} : { extra: raised(state.extra, extra) }),
+    ...resumedBudgets(state, input),
   });
-}
-
-function raised(now: Extra, { usd = 0, tokens = 0 }: Partial<Extra>): Extra {
-  return { usd: sumOf(now.usd, usd), tokens: now.tokens + tokens };
-}
-
-function isSameBudgets(a: Budgets | null, b: Budgets | null): boolean {
-  return a === null || b === null ? a === b : isSameJson({ ...a }, { ...b });
-}
-
-function changesLimits(now: Limits, wanted: Partial<Limits>): boolean {
-  return Object.entries(wanted).some(([name, limit]) => now[name as keyof Limits] !== limit);
 }
 
 /** Inside a block that performed a step which has ended: only that step is retried. Loose frames do not count. */

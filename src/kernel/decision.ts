@@ -10,6 +10,7 @@ import type { FilledText } from '../ir/text.ts';
 import type { Target } from '../ir/transition.ts';
 import type { AgentInfo, Fork } from './fork.ts';
 import type { EmittedEvent, GateVerdict, Input } from './input.ts';
+import type { Extra, PauseCause, Reservation } from './spending.ts';
 
 export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
@@ -155,35 +156,6 @@ export interface Cost {
   readonly tokens: number;
   /** Turns without a reported price. */
   readonly unpriced: number;
-}
-
-/** By how much all budgets of a run are raised. */
-export interface Extra {
-  readonly usd: number;
-  readonly tokens: number;
-}
-
-/** What a turn may cost, until its cost is known. */
-export interface Reservation {
-  readonly step: string;
-  readonly attempt: number;
-  readonly usd: number;
-  readonly tokens: number;
-  /** The agent, or the lane of a turn without one. */
-  readonly agent: string;
-  /** Adapter, model, workflow and step: turns with the same text cost about the same. */
-  readonly turn: string;
-}
-
-/** The budget that a turn did not fit in. Dollars, or tokens. */
-export interface PauseCause {
-  readonly budget: 'run_usd' | 'run_tokens' | 'agent_usd' | 'day_usd' | 'day_tokens';
-  readonly unit: 'usd' | 'tokens';
-  readonly limit: number;
-  readonly spent: number;
-  readonly reserved: number;
-  /** For the turn that did not start. */
-  readonly needed: number;
 }
 
 /** Absent fields are unchanged. */

@@ -6,9 +6,10 @@ import { own } from '../base/json.ts';
 import type { CommandSpec, Outcome } from '../ir/effect.ts';
 import { failure, type Failure } from '../ir/failure.ts';
 import type { Text } from '../ir/text.ts';
-import type { PauseCause, RunEnd } from './decision.ts';
+import type { RunEnd } from './decision.ts';
 import { fillCommand } from './prepare-step.ts';
 import { lookupFrom } from './scope.ts';
+import type { PauseCause } from './spending.ts';
 import {
   type AgentState,
   agentsWith,

@@ -4,8 +4,8 @@ import type { JsonMap } from '../base/json.ts';
 import type { Outcome, Progress } from '../ir/effect.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Allowance, Budgets, Limits, RunRequest } from '../ir/program.ts';
-import type { Extra } from './decision.ts';
 import type { Fork } from './fork.ts';
+import type { Extra, OthersSpending } from './spending.ts';
 
 export type Input = Readonly<
   /** `fork`: the run that this one comes from, and the results that it may keep. */
@@ -54,27 +54,6 @@ export type Input = Readonly<
   /** What other runs have spent, read while no other run may start a turn. */
   | { kind: 'budgets-read'; others: OthersSpending }
 >;
-
-/** What counts against the budgets of a run besides its own turns. */
-export interface OthersSpending {
-  /** Of runs with the same origin: that one and its forks. */
-  readonly tree: {
-    readonly usd: number;
-    readonly tokens: number;
-    readonly reservedUsd: number;
-    readonly reservedTokens: number;
-  };
-  /** `since`: when the day began, in milliseconds since 1970. */
-  readonly days: readonly {
-    readonly budget: 'day_usd' | 'day_tokens';
-    readonly limit: number;
-    readonly since: number;
-    readonly spent: number;
-    readonly reserved: number;
-  }[];
-  /** Known costs of recent turns, by `turn` of their reservation; the newest last. */
-  readonly known: Readonly<Record<string, readonly { readonly usd: number; readonly tokens: number }[]>>;
-}
 
 export interface EmittedEvent {
   /** Id of the message, so that a repeated message takes effect once. */

@@ -8,9 +8,9 @@ import { failure, type Failure } from '../ir/failure.ts';
 import type { Allowance, Each } from '../ir/program.ts';
 import type { FilledText, Lookup, Text, ValueTemplate } from '../ir/text.ts';
 import { fillString, fillText, fillValue, storedOutputOf } from '../ir/text.ts';
-import { spentOf, sumOf } from './budget.ts';
-import type { PauseCause, PreparedStep } from './decision.ts';
+import type { PreparedStep } from './decision.ts';
 import { describeShape, lookupFrom } from './scope.ts';
+import { type PauseCause, spentOf, sumOf } from './spending.ts';
 import type { DecideContext, RunState, StepState } from './state.ts';
 
 export function prepareStep(ctx: Pick<DecideContext, 'state' | 'at'>, step: StepState): Result<PreparedStep, Failure> {

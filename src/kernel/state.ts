@@ -18,11 +18,11 @@ import {
   UNLIMITED,
 } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import { emptySpending } from './budget.ts';
 import { emptyTree, type IdTree, OrderedSet } from './collections.ts';
-import type { Cost, Decision, Extra, FrameSpec, OpenDialog, PauseCause, RunEnd, StopReason } from './decision.ts';
+import type { Cost, Decision, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { AgentInfo, Fork } from './fork.ts';
-import type { EmittedEvent, GateVerdict, OthersSpending } from './input.ts';
+import type { EmittedEvent, GateVerdict } from './input.ts';
+import { emptySpending, type Extra, type OthersSpending, type PauseCause } from './spending.ts';
 
 export const NO_COST: Cost = { usd: 0, tokens: 0, unpriced: 0 };
 

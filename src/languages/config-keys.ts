@@ -12,9 +12,6 @@ import {
   integer,
   key,
   type Key,
-  mapOf,
-  matching,
-  needed,
   type Table,
   tableOf,
   words,
@@ -75,35 +72,6 @@ export const BUDGET: Table = {
     key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
     key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
     key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
-    key('overrun', amount(0), 'The part of its reservation by which a turn may exceed it; default 0.5.'),
-  ],
-};
-
-export const PRICE: Table = {
-  name: 'price',
-  doc: 'Dollars per million tokens.',
-  keys: [
-    needed('input', amount(0), 'Of input tokens that no cache has.'),
-    key('cached', amount(0), 'Of input tokens from a cache; default the price of input.'),
-    needed('output', amount(0), 'Of output tokens.'),
-  ],
-};
-
-export const ACCOUNTS: Table = {
-  name: 'accounts',
-  doc: 'Usage limits that all runs of an account share.',
-  keys: [key('spread', DURATION, 'Time over which turns start after a limit was reset; default 60s.')],
-};
-
-/** Source of a regular expression, with the hours and minutes of both times. */
-export const QUIET_HOURS = String.raw`^\s*([01]\d|2[0-4]):([0-5]\d)\s*-\s*([01]\d|2[0-4]):([0-5]\d)\s*$`;
-
-export const QUIET: Table = {
-  name: 'quiet',
-  doc: 'Hours in which runs in the background start no turn.',
-  keys: [
-    needed('hours', matching(QUIET_HOURS), 'From when to when, as 08:00-18:00.'),
-    key('timezone', FILLED, 'Their time zone; default that of this machine.'),
   ],
 };
 
@@ -145,17 +113,6 @@ export const CONFIG: Document = {
         'budget',
         tableOf(() => BUDGET),
         'How much runs may spend.',
-      ),
-      key('prices', mapOf(tableOf(() => PRICE), String.raw`^[^/\s]+/\S+$`), 'Prices of models, by ADAPTER/MODEL.'),
-      key(
-        'accounts',
-        tableOf(() => ACCOUNTS),
-        'Usage limits that all runs of an account share.',
-      ),
-      key(
-        'quiet',
-        tableOf(() => QUIET),
-        'Hours in which runs in the background start no turn.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

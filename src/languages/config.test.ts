@@ -30,14 +30,6 @@ day_usd = 20.5
 day_tokens = 1000
 agent_usd = 2
 reserve_usd = 0.25
-overrun = 0
-[prices]
-"codex/*" = { input = 1.25, output = 10 }
-[accounts]
-spread = "2m"
-[quiet]
-hours = "22:00-06:30"
-timezone = "Europe/Berlin"
 [conductor]
 allowed_entrypoints = ["scripts/*"]
 env_allow = ["CI"]
@@ -68,12 +60,7 @@ artifacts = ["junit.xml"]
     limits: { ...DEFAULT_CONFIG.limits, expansionDepthMax: 50, stepsMax: 1000, stateFileBytesMax: 10_000_000 },
     gates: { remind: 'notify-send', remindEveryMs: 3_600_000, allowedSigners: '~/signers' },
     money: {
-      budgets: [
-        { scope: 'project', runUsd: 5, dayUsd: 20.5, dayTokens: 1000, agentUsd: 2, reserveUsd: 0.25, overrun: 0 },
-      ],
-      prices: { 'codex/*': { input: 1.25, cached: 1.25, output: 10 } },
-      spreadMs: 120_000,
-      quiet: { from: 1320, to: 390, timezone: 'Europe/Berlin' },
+      budgets: [{ scope: 'project', runUsd: 5, dayUsd: 20.5, dayTokens: 1000, agentUsd: 2, reserveUsd: 0.25 }],
     },
     conductor: {
       allowedEntrypoints: ['scripts/*'],

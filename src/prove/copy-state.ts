@@ -165,7 +165,13 @@ function isConstant({ closed, open, steps }: FrameState): boolean {
 }
 
 /** Written out: a spread of so many fields is five times slower. */
-function copySpending({ usdByAgent, charges, reservations, known, ...sums }: RunState['spending']): RunState['spending'] {
+function copySpending({
+  usdByAgent,
+  charges,
+  reservations,
+  known,
+  ...sums
+}: RunState['spending']): RunState['spending'] {
   return {
     ...sums,
     usdByAgent: new Map(usdByAgent),

@@ -146,6 +146,19 @@ test('gates are shown open, and with who decided them', () => {
   ]);
 });
 
+test("a gate's kind says whether it asks for a yes or no, a text, or an agent's dialog", () => {
+  const dialog: Input = {
+    kind: 'effect-progressed',
+    effect: 'b#1',
+    progress: { dialog: { name: 'permission', text: 'May I?' } },
+  };
+  const { state } = runKernel('a gate b.dialog\nb agent w1', dialog);
+  expect(statusView(state).gates.map(({ id, kind }) => ({ id, kind }))).toEqual([
+    { id: 'b.dialog', kind: 'approval' },
+    { id: 'b.dialog.1', kind: 'dialog' },
+  ]);
+});
+
 test('a gate that several steps ask for shows all their questions, and who may decide', () => {
   const asked = (step: string, prompt: string | null, approvers: readonly string[]): Input => ({
     kind: 'gate-asked',

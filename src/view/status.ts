@@ -9,9 +9,9 @@ import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import type { PauseCause } from '../kernel/decision.ts';
 import { approversOf, verdictFor } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
+import type { PauseCause } from '../kernel/spending.ts';
 import {
   type AgentState,
   frameOf,
@@ -123,8 +123,8 @@ export interface GateView {
   /** Null if it was decided before a step requested it. */
   readonly step: string | null;
   readonly status: 'open' | 'approved' | 'rejected';
-  /** Whether it asks for yes or no, or for a text. */
-  readonly kind: 'approval' | 'question';
+  /** `approval`: yes or no. `question`: a text. `dialog`: a question of an agent in its terminal, yes or no. */
+  readonly kind: 'approval' | 'question' | 'dialog';
   readonly prompt: string | null;
   readonly opened_at: string | null;
   /** Only these may decide it; null: any person. */
@@ -143,7 +143,7 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     ...facts,
     id: facts.id ?? id,
     steps: Object.fromEntries(shownSteps(state).map((step) => [step.id, stepStatusView(step)])),
-    agents: [...agentViews(state), ...startingViews(state), ...laneViews(state)],
+    agents: agentsOf(state),
     // Undecided gates without a waiting request are left out.
     gates: [...openGates(state), ...decided.map((gate) => gateView(state, gate))],
     counts,
@@ -177,11 +177,12 @@ export function runFacts(state: RunState): Omit<StatusView, 'steps' | 'agents' |
 
 function pauseView({ pause, request, end, phase }: RunState): PauseView | null {
   if (pause === null || request === null || end !== 'paused' || phase !== 'ended') return null;
-  const { unit, ...figures } = pause;
-  return { reason: 'budget', ...figures, command: `meow resume ${resumeArguments(request.id, raiseFlag(pause))}` };
+  const { budget, limit, spent, reserved, needed } = pause;
+  const command = `meow resume ${resumeArguments(request.id, raiseFlag(pause))}`;
+  return { reason: 'budget', budget, limit, spent, reserved, needed, command };
 }
 
-/** What raises every budget by what the next turn needs; by a guess if nobody knows what it needs. */
+/** What raises every budget by what the next turn needs; by a guess if that is unknown. */
 export function raiseFlag({ unit, limit, spent, reserved, needed }: PauseCause): string {
   const least = unit === 'usd' ? 0.5 : 100_000;
   const missing = spent + reserved + (needed === 0 ? least : needed) - limit;
@@ -360,7 +361,12 @@ function isWaitingForPerson(state: RunState): boolean {
   return true;
 }
 
-function agentViews(state: RunState): readonly AgentView[] {
+/** Agents of all kinds: started ones, those that are being started, and lanes. */
+export function agentsOf(state: RunState): readonly AgentView[] {
+  return [...namedAgents(state), ...startingViews(state), ...laneViews(state)];
+}
+
+function namedAgents(state: RunState): readonly AgentView[] {
   return [...state.agents.values()].map(({ name, status, info, busy }) => ({
     id: name,
     status: agentStatus(status, busy !== null),
@@ -471,13 +477,20 @@ function gateView(state: RunState, gate: GateState): GateView {
     id: gate.name,
     step,
     status: verdict === null ? 'open' : verdict.approved ? 'approved' : 'rejected',
-    kind: state.steps.get(step ?? '')?.definition.executor === 'ask' ? 'question' : 'approval',
+    kind: gateKind(state.steps.get(step ?? ''), gate.name),
     prompt: promptOf(state, gate),
     opened_at: moment(gate.openedAt),
     approvers: approversOf(state, gate.name),
     decided_by: verdict?.by ?? null,
     notes: verdict?.notes ?? null,
   };
+}
+
+/** The engine opens the gate of a dialog under a name that it derives from the step (kernel/gates.ts). */
+function gateKind(step: StepState | undefined, gate: string): GateView['kind'] {
+  if (step?.definition.executor === 'ask') return 'question';
+  const dialog = step === undefined ? '' : `${step.id}.dialog.`;
+  return dialog !== '' && gate.startsWith(dialog) && /^\d+$/.test(gate.slice(dialog.length)) ? 'dialog' : 'approval';
 }
 
 /** All questions that one decision answers: the last one must not hide the others. */

@@ -136,7 +136,9 @@ function raisingFlags(state: RunState, failed: readonly StepState[]): readonly s
   if (limit !== null) return [`${LIMIT_FLAGS[limit.what]} N`];
   if (isPaused && state.pause !== null) return [raiseFlag(state.pause)];
   const messages = failed.flatMap(({ failure }) => (failure?.kind === 'expansion-limit' ? [failure.message] : []));
-  return GROWTH_FLAGS.flatMap(([start, flag]) => (messages.some((text) => text.startsWith(start)) ? [`${flag} N`] : []));
+  return GROWTH_FLAGS.flatMap(([start, flag]) =>
+    messages.some((text) => text.startsWith(start)) ? [`${flag} N`] : [],
+  );
 }
 
 /** Not if the workflow itself ended the run as failed. */
