@@ -63,14 +63,17 @@ export async function prepareFork(
   for (const step of flags.from ?? []) requireStep(run, step);
   if (flags.id !== undefined) checkRunId(flags.id);
   const { scripts } = changedSources(old);
-  // It shares the budget of the run that it comes from.
+  // It shares the budget of the run that it comes from, unless it gets one of its own.
+  const { usd, tokens } = flags.allowance;
+  const hasOwnBudget = (usd ?? null) !== null || (tokens ?? null) !== null;
   const related = (prepared: PreparedRun): PreparedRun => {
     if (prepared.ready === null) return prepared;
-    const { request: asked, ...ready } = prepared.ready;
-    const origin = request.origin ?? run.id;
+    const { request: whole, ...ready } = prepared.ready;
+    const { origin: _, ...asked } = whole;
+    const origin = hasOwnBudget ? {} : { origin: request.origin ?? run.id };
     return {
       ...prepared,
-      ready: { ...ready, request: withBudgets(settings.config, project.runs, { ...asked, origin }) },
+      ready: { ...ready, request: withBudgets(settings.config, project.runs, { ...asked, ...origin }) },
     };
   };
   const fork = { ...forkOf(run.id, run, flags.from ?? []), ...(scripts.length === 0 ? {} : { scripts }) };

@@ -226,7 +226,7 @@ export interface RunRequest {
   readonly allowance: Allowance;
   /** Absent: none. */
   readonly budgets?: Budgets;
-  /** The run that it is a fork of, directly or through others; absent if it is no fork, and in runs of earlier versions. */
+  /** The run whose budget it shares, because it is a fork of it, directly or through others; absent if there is none. */
   readonly origin?: string;
   /** What the command line said, for forks with another workflow; absent in runs of earlier versions. */
   readonly given?: GivenFlags;

@@ -2,7 +2,8 @@
 //
 //   budget/1  A turn starts only if, for every budget, spent + reserved + its reservation is at most the limit.
 //   budget/2  Its reservation is the median of the last turns of the same adapter, model and step whose cost is known,
-//             else a fixed amount. If that is 0, turns of other steps with the same adapter and model count as well.
+//             else a fixed amount. If that is 0, half of what turns of other steps with the same adapter and model cost:
+//             it may reach its budget, but not start with next to nothing left.
 //   budget/3  A turn of unknown price is charged its reservation.
 //   budget/4  If nothing is reserved for an unknown turn, and others like it are in flight, it waits for one of them
 //             unless the budget would allow `ASSUMED_USD` for each: two turns side by side do not both spend the rest.
@@ -156,9 +157,14 @@ function limitsOf(state: RunState, agent: string, others: OthersSpending | null)
 function estimate({ spending, budgets }: RunState, turn: string, others: OthersSpending | null): KnownCost | null {
   const elsewhere = own(others?.known ?? {}, turn) ?? [];
   const same = [...elsewhere, ...(spending.known.get(turn) ?? [])].slice(-KNOWN_MAX);
-  const isFixed = (budgets?.reserveUsd ?? 0) > 0;
-  const costs = same.length > 0 || isFixed ? same : (spending.known.get(modelOf(turn)) ?? []);
-  if (costs.length === 0) return null;
+  if (same.length > 0) return medianOf(same);
+  const alike = spending.known.get(modelOf(turn)) ?? [];
+  if (alike.length === 0 || (budgets?.reserveUsd ?? 0) > 0) return null;
+  const { usd, tokens } = medianOf(alike);
+  return { usd: usd / 2, tokens: Math.floor(tokens / 2) };
+}
+
+function medianOf(costs: readonly KnownCost[]): KnownCost {
   return { usd: median(costs.map(({ usd }) => usd)), tokens: median(costs.map(({ tokens }) => tokens)) };
 }
 

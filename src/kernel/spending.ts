@@ -65,7 +65,7 @@ export function charge(spending: Spending, step: string, usage: Usage, at: numbe
 }
 
 /** budget/3 */
-export function chargeOf(usage: Usage, reservation: KnownCost | undefined): KnownCost {
+function chargeOf(usage: Usage, reservation: KnownCost | undefined): KnownCost {
   return { usd: usage.usd ?? reservation?.usd ?? 0, tokens: usage.tokens ?? reservation?.tokens ?? 0 };
 }
 
