@@ -76,6 +76,10 @@ test('an open gate is a need, and the run is waiting', () => {
       agent: null,
       approvers: ['ann'],
       interrupted: false,
+      consequences: {
+        approve: [{ kind: 'ends', verdict: 'done', reason: null }],
+        reject: [{ kind: 'ends', verdict: 'done', reason: null }],
+      },
     },
   ]);
   expect(entryOf(runKernel('a gate push\nb needs a', verdict('push')).state).needs).toEqual([]);

@@ -7,6 +7,7 @@ import type { Allowance } from '../ir/program.ts';
 import type { Decision } from '../kernel/decision.ts';
 import { NO_COST, type RunState } from '../kernel/state.ts';
 import { shownSteps } from './cause.ts';
+import { gateConsequences, type GateConsequences } from './consequences.ts';
 import { nowText } from './now.ts';
 import { isWaitingStep, parkedSteps, type ShownRunStatus, shownRunStatus } from './shown-status.ts';
 import type { StateHead } from './state-head.ts';
@@ -81,6 +82,8 @@ export interface FleetNeed {
   readonly approvers: readonly string[] | null;
   /** The run has no engine: a decision takes effect when it is resumed. */
   readonly interrupted: boolean;
+  /** Null if they are unknown. */
+  readonly consequences: GateConsequences | null;
 }
 
 export interface FleetAgent {
@@ -175,6 +178,7 @@ function fleetNeed({ project, id, state, interrupted }: FoldedRun, gate: GateVie
     agent: kind === 'dialog' ? (state.steps.get(step ?? '')?.agent ?? null) : null,
     approvers,
     interrupted,
+    consequences: gateConsequences(state, gate.id),
   };
 }
 
