@@ -1,4 +1,4 @@
-// Builds dist/ from src/: one CommonJS bundle for each entry below, with every library inside it.
+// Builds dist/ from src/: one CommonJS bundle for each entry below, with every library inside it, and the page (dist/ui/).
 //
 // A command line tool starts often and runs briefly, so `meow --version` must read little. `meow.cjs` imports only what
 // the fast paths need, and loads the rest by `await import('./cli.ts')`. An import() of another entry stays an import
@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { buildPage } from './build-page.mjs';
 import { licensesOf } from './licenses.mjs';
 
 /** Bundle → source. A new line here is a new file in dist/ that another entry can import lazily. */
@@ -78,13 +79,15 @@ const { metafile, outputFiles } = await build({
   logOverride: { 'empty-import-meta': 'error' },
 }).catch(() => process.exit(1)); // esbuild has printed the reason
 
+const page = await buildPage(root).catch(() => process.exit(1));
 const files = new Map(
   outputFiles.map(({ path, contents, text }) => [basename(path), path.endsWith('.cjs') ? asciiOf(text) : contents]),
 );
-files.set('THIRD-PARTY-LICENSES.txt', licensesOf(metafile, root));
+files.set('THIRD-PARTY-LICENSES.txt', licensesOf({ inputs: { ...metafile.inputs, ...page.metafile.inputs } }, root));
 const named = nameBuild(files);
 for (const bundle of CACHED) files.set(`${bundle}.${named}.cache`, codeCacheOf(files.get(`${bundle}.cjs`), bundle));
-replaceFolder(join(root, 'dist'), files);
+replaceFolder(join(root, 'dist/ui'), page.files);
+replaceFolder(join(root, 'dist'), files, ['ui']);
 
 /**
  * Plain ASCII source takes a quarter of the time to read. esbuild leaves other characters in regular expressions and
@@ -131,7 +134,7 @@ function codeCacheOf(source, bundle) {
 }
 
 /** Each file is replaced atomically, so a `meow` that starts meanwhile finds the old or the new one, never a part. */
-function replaceFolder(folder, files) {
+function replaceFolder(folder, files, folders = []) {
   mkdirSync(folder, { recursive: true });
   for (const [name, contents] of files) {
     const unfinished = join(folder, `.${name}.${process.pid}`);
@@ -140,6 +143,7 @@ function replaceFolder(folder, files) {
   }
   for (const name of readdirSync(folder)) {
     // A name with a leading dot is a file that another build is still writing.
-    if (!files.has(name) && !name.startsWith('.')) rmSync(join(folder, name), { recursive: true, force: true });
+    if (!files.has(name) && !folders.includes(name) && !name.startsWith('.'))
+      rmSync(join(folder, name), { recursive: true, force: true });
   }
 }

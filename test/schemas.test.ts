@@ -210,7 +210,7 @@ describe('one table of keys', () => {
     ['test', ['testing.md', 'sim.md']],
     ['sim', ['sim.md']],
     ['adapter', ['adapters.md']],
-    ['config', ['guide.md', 'cli.md', 'languages/conductor.md']],
+    ['config', ['guide.md', 'cli.md', 'operating.md', 'languages/conductor.md']],
   ])('of %s is in the reference', (name, files) => {
     const reference = files.map((file) => readFileSync(join(ROOT, 'docs', file), 'utf8')).join('\n');
     const keys = [...tablesBelow(DOCUMENTS[name]?.root ?? expect.fail())].flatMap((table) => namesOf(allKeys(table)));

@@ -20,10 +20,11 @@ import { fold } from '../src/kernel/fold.ts';
 import { type Delivery, type Outcome, type Progress, success } from '../src/ir/effect.ts';
 import { failure, type FailureKind } from '../src/ir/failure.ts';
 import type { Usage } from '../src/ir/output.ts';
-import { type Allowance, type Limits, UNLIMITED } from '../src/ir/program.ts';
+import { type Allowance, type Budgets, type Limits, UNLIMITED } from '../src/ir/program.ts';
 import { decide } from '../src/kernel/decide.ts';
 import type { Decision, JournalRecord } from '../src/kernel/decision.ts';
 import type { Input } from '../src/kernel/input.ts';
+import type { Extra, OthersSpending } from '../src/kernel/spending.ts';
 import { initialState, type RunState } from '../src/kernel/state.ts';
 import { fingerprint } from './kernel-rig/fingerprint.ts';
 import { parseFollow, parseProgram } from './kernel-rig/program-text.ts';
@@ -109,8 +110,18 @@ function inputOf(verb: string, words: readonly string[]): Input {
   switch (verb) {
     case 'start': {
       const allowance = allowanceIn(pairs) ?? UNLIMITED;
-      const variables = Object.fromEntries(pairs.filter(([key]) => !key.startsWith('--')));
-      const request = { id: 'wf-trace', mark: 'm', variables, meta: {}, cwd: '.', allowOutside: false, allowance };
+      const variables = Object.fromEntries(pairs.filter(([key]) => !/^(?:--|\$)/.test(key)));
+      const budgets = budgetsIn(pairs);
+      const request = {
+        id: 'wf-trace',
+        mark: 'm',
+        variables,
+        meta: {},
+        cwd: '.',
+        allowOutside: false,
+        allowance,
+        ...(budgets === null ? {} : { budgets }),
+      };
       return { kind: 'run-requested', request, programHash: 'hash' };
     }
     case 'finish': {
@@ -179,7 +190,10 @@ function inputOf(verb: string, words: readonly string[]): Input {
         retryFailed: !words.includes('only-pending'),
         allowance: allowanceIn(pairs),
         ...limitsIn(pairs),
+        ...extraIn(pairs),
       };
+    case 'others':
+      return { kind: 'budgets-read', others: othersIn(Object.fromEntries(pairs)) };
     default:
       throw new Error(`no such command in a trace: ${verb}`);
   }
@@ -188,6 +202,31 @@ function inputOf(verb: string, words: readonly string[]): Input {
 function allowanceIn(pairs: readonly (readonly [string, string])[]): Allowance | null {
   const allowed = pairs.filter(([key]) => key.startsWith('--')).map(([key, value]) => [key.slice(2), Number(value)]);
   return allowed.length === 0 ? null : { ...UNLIMITED, ...(Object.fromEntries(allowed) as Partial<Allowance>) };
+}
+
+/** `$run`, `$agent`: dollars; `$reserve`; `$days`, `$relatives`. */
+function budgetsIn(pairs: readonly (readonly [string, string])[]): Budgets | null {
+  const given = Object.fromEntries(pairs) as Readonly<Record<string, string | undefined>>;
+  if (!pairs.some(([key]) => key.startsWith('$'))) return null;
+  const { $run, $agent, $reserve = '0.5', $days, $relatives } = given;
+  const dollars = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
+  const limits = { runUsd: dollars($run), agentUsd: dollars($agent), reserveUsd: Number($reserve) };
+  return { ...limits, days: $days !== undefined, relatives: $relatives !== undefined };
+}
+
+function extraIn(pairs: readonly (readonly [string, string])[]): { readonly extra?: Partial<Extra> } {
+  const extra = pairs.find(([key]) => key === '$extra')?.[1];
+  return extra === undefined ? {} : { extra: { usd: Number(extra) } };
+}
+
+/** `day`: its limit in dollars; `spent` and `reserved` by other runs; `tree`: spent by runs of the same origin. */
+function othersIn({ day, spent, reserved, tree }: Readonly<Record<string, string | undefined>>): OthersSpending {
+  const figures = { since: 0, spent: Number(spent ?? 0), reserved: Number(reserved ?? 0) };
+  return {
+    tree: { usd: Number(tree ?? 0), tokens: 0, reservedUsd: 0, reservedTokens: 0 },
+    days: day === undefined ? [] : [{ budget: 'day_usd', limit: Number(day), ...figures }],
+    known: {},
+  };
 }
 
 function limitsIn(pairs: readonly (readonly [string, string])[]): { readonly limits?: Partial<Limits> } {
@@ -292,8 +331,14 @@ function describeDecision(decision: Decision): string {
       return `steps-stopping ${decision.steps.join(' ')}: ${decision.why}${decision.force ? ', at once' : ''}`;
     case 'frame-closed':
       return `frame-closed ${JSON.stringify(decision.frame)} ${decision.ok ? 'ok' : 'failed'}${decision.value === null ? '' : ` with ${JSON.stringify(decision.value)}`}`;
-    case 'run-ending':
-      return `run-ending ${decision.end}${decision.drainUntil === null ? '' : ` by ${decision.drainUntil / 1000}s`}`;
+    case 'run-ending': {
+      const { end, drainUntil, pause } = decision;
+      const why =
+        pause === undefined
+          ? ''
+          : ` by ${pause.budget}: ${pause.spent} + ${pause.reserved} + ${pause.needed} > ${pause.limit}`;
+      return `run-ending ${end}${drainUntil === null ? '' : ` by ${drainUntil / 1000}s`}${why}`;
+    }
     case 'run-ended':
       return `run-ended ${decision.end}${decision.result === null ? '' : ` with ${JSON.stringify(decision.result)}`}${
         decision.lasted === undefined ? '' : ` after ${decision.lasted / 1000}s`
@@ -344,6 +389,10 @@ function describeDecision(decision: Decision): string {
       return `agent-closed ${decision.agent} ${decision.how}`;
     case 'usage-counted':
       return `usage-counted ${decision.step} $${decision.usage.usd ?? '?'} ${decision.usage.tokens ?? '?'} tokens`;
+    case 'usage-reserved': {
+      const { step, attempt, usd, tokens, agent } = decision;
+      return `usage-reserved ${step}#${attempt} $${usd}${tokens === 0 ? '' : ` ${tokens} tokens`} for ${agent}`;
+    }
     case 'gate-decided':
       return `gate-decided ${decision.gate} ${decision.verdict.approved ? 'approved' : 'rejected'}`;
     case 'cleanup-started':

@@ -35,7 +35,8 @@ export interface PreparedFork extends PreparedRun {
 export async function plannedState(old: OldRun, { fork, ready }: PreparedFork): Promise<RunState | null> {
   if (ready === null) return null;
   const { program, at } = ready;
-  const request = { ...ready.request, allowance: { ...ready.request.allowance, agents: null } };
+  const { budgets: _, origin: __, ...asked } = ready.request;
+  const request = { ...asked, allowance: { ...asked.allowance, agents: null, usd: null, tokens: null } };
   const state = initialState(program);
   decide(state, { kind: 'run-requested', request, programHash: '', fork }, at);
   const places = { files: old.store.files(old.run.id), cwd: request.cwd };

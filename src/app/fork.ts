@@ -33,6 +33,7 @@ import {
   type RunFlags,
 } from './prepare-run.ts';
 import type { Project } from './project.ts';
+import { withBudgets } from './run-budgets.ts';
 import { type ReadRun, requireStep } from './runs.ts';
 import { changedSources, type Settings } from './sources.ts';
 
@@ -62,12 +63,25 @@ export async function prepareFork(
   for (const step of flags.from ?? []) requireStep(run, step);
   if (flags.id !== undefined) checkRunId(flags.id);
   const { scripts } = changedSources(old);
+  // It shares the budget of the run that it comes from, unless it gets one of its own.
+  const { usd, tokens } = flags.allowance;
+  const hasOwnBudget = (usd ?? null) !== null || (tokens ?? null) !== null;
+  const related = (prepared: PreparedRun): PreparedRun => {
+    if (prepared.ready === null) return prepared;
+    const { request: whole, ...ready } = prepared.ready;
+    const { origin: _, ...asked } = whole;
+    const origin = hasOwnBudget ? {} : { origin: request.origin ?? run.id };
+    return {
+      ...prepared,
+      ready: { ...ready, request: withBudgets(settings.config, project.runs, { ...asked, ...origin }) },
+    };
+  };
   const fork = { ...forkOf(run.id, run, flags.from ?? []), ...(scripts.length === 0 ? {} : { scripts }) };
   if (flags.source === undefined) {
     if (flags.adapter !== undefined) {
       throw new UsageError('--adapter compiles the workflow anew', `name its file: --source ${old.source.name}`);
     }
-    return withWorktree({ store, run }, { fork, ...repeated(project, old, request, flags) });
+    return withWorktree({ store, run }, { fork, ...related(repeated(project, old, request, flags)) });
   }
   // A fork works where the run has worked, and its workflow is named from there.
   const { cwd } = request;
@@ -92,7 +106,10 @@ export async function prepareFork(
   }
   // A workflow that was entered by a computed path is compiled again.
   const results = Object.entries(fork.results).filter(([, { grown }]) => grown.length === 0);
-  return withWorktree({ store, run }, { fork: { ...fork, results: Object.fromEntries(results) }, ...prepared });
+  return withWorktree(
+    { store, run },
+    { fork: { ...fork, results: Object.fromEntries(results) }, ...related(prepared) },
+  );
 }
 
 /** An earlier version may have compiled to effects that this one does not have. */

@@ -23,11 +23,13 @@ import { compileWorkflow } from './compile.ts';
 import { FORCED_ADAPTER } from './enter-workflow.ts';
 import { orThrow } from './errors.ts';
 import { ownEnvironment, type Project } from './project.ts';
+import { withBudgets } from './run-budgets.ts';
 import { attachSources, hashOf, readText, type Settings } from './sources.ts';
 
 export { createRun } from '../engine/client.ts';
 export { claimPermissionNote, refuseAdapters, startsRealAgents } from './adapters.ts';
 export type { Allowance } from '../ir/program.ts';
+export type { Extra } from '../kernel/spending.ts';
 export type { Fork } from '../kernel/fork.ts';
 
 /** As it was written on the command line. */
@@ -118,7 +120,7 @@ export async function prepareRun(
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
     given: { reference, variables: Object.keys(values), files, allowance: flags.allowance },
   };
-  return { diagnostics, ready: { program, request, at } };
+  return { diagnostics, ready: { program, request: withBudgets(settings.config, project.runs, request), at } };
 }
 
 function* sameDefaults(

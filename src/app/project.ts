@@ -26,7 +26,7 @@ export function findProject(folder?: string): Project {
   const cwd = folder ?? tolerate(['ENOENT'], null, () => process.cwd());
   if (cwd === null) throw new UsageError('the working directory has been deleted', 'change to another folder: cd ~');
   const home = homedir();
-  const shared = join(home, '.meow');
+  const shared = sharedFolder();
   const own = join(cwd, '.meow');
   const ownKind = kindOf(own);
   if (ownKind === 'file') {
@@ -35,6 +35,10 @@ export function findProject(folder?: string): Project {
   const found = aroundWorktree(cwd) ?? (ownKind === 'folder' ? own : above(cwd, home));
   const meow = found ?? own;
   return { cwd, meow, exists: found !== null, runs: join(meow, 'workflows'), shared };
+}
+
+export function sharedFolder(): string {
+  return join(homedir(), '.meow');
 }
 
 /** A worktree of a run belongs to the run's project, even if the project's `.meow` is committed. */

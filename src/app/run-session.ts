@@ -30,10 +30,14 @@ import { crash } from '../sys/errors.ts';
 import { pinFolder, stateFile } from '../sys/files.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
+import { budgetLedger, noteFork } from './budget-ledger.ts';
 import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
+import { sharedFolder } from './project.ts';
+import { budgetsOf } from './run-budgets.ts';
+import { listProject } from './projects.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
@@ -68,7 +72,9 @@ export function resumeSession(
   runId: string,
   how: Parameters<typeof resumeRun>[2],
 ): Promise<RunState> {
-  return drive(options, (services) => resumeRun(services, runId, how));
+  const runs = dirname(options.store.files(runId).localPath(''));
+  const budgets = budgetsOf(options.config, { runs, id: runId });
+  return drive(options, (services) => resumeRun(services, runId, { ...how, budgets }));
 }
 
 /** Stops a run that has no engine. Resolves when it has ended and is released; rejects if it is refused or held. */
@@ -102,7 +108,9 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const warn = (line: string): void => reporter.warn(line);
 
   // Before anything of the run can start.
-  const pins = [dirname(runFolder), runFolder].map(pinFolder);
+  const runs = dirname(runFolder);
+  if (request.origin !== undefined && before.length === 0) noteFork(runs, request.origin, run.id);
+  const pins = [runs, runFolder].map(pinFolder);
   const proofs = proofChecks(options.environment, signersFile(runFolder, config));
   const drivers: RunDrivers = runDrivers({
     run,
@@ -131,10 +139,19 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
+    projectLister(dirname(runFolder)),
   ];
   const opened: RunObserver[] = [];
   return {
     drivers: drivers.byKind,
+    ledger: budgetLedger({
+      runId: run.id,
+      runs,
+      shared: sharedFolder(),
+      budgets: config.money.budgets,
+      origin: request.origin ?? null,
+      warn,
+    }),
     open() {
       for (const observer of observers) {
         opened.push(observer);
@@ -208,6 +225,11 @@ function stateFileOf({ config, reporter }: SessionOptions, run: LiveRun, runFold
     },
     warn: (line) => reporter.warn(line),
   });
+}
+
+/** After everything that the run starts at once. */
+function projectLister(runs: string): RunObserver {
+  return { open: () => void setImmediate(() => listProject(runs)), observe: () => {} };
 }
 
 /** Pauses the run as soon as only a person can continue it, and nobody has answered in the inbox meanwhile. */

@@ -7,7 +7,7 @@ import { apply } from '../kernel/apply.ts';
 import { isInterrupted, openGates } from '../view/status.ts';
 import { pendingVerdict } from './decide-gate.ts';
 import type { FollowedRun } from './follow.ts';
-import { findProject } from './project.ts';
+import { findProject, type Project } from './project.ts';
 import { engineAddress } from './runs.ts';
 import { readSettings } from './sources.ts';
 
@@ -20,20 +20,20 @@ export interface ShownRun extends FollowedRun {
 }
 
 /** Changes the state, which must not be used for anything but showing. */
-export async function shownRun(store: Store, run: FollowedRun): Promise<ShownRun> {
+export async function shownRun(store: Store, run: FollowedRun, project = findProject()): Promise<ShownRun> {
   const { id, state } = run;
   const holder = await store.holder(id);
   const engine = holder === null ? null : { pid: holder.pid };
-  if (engine === null) await applyPendingDecisions(store, run);
+  if (engine === null) await applyPendingDecisions(store, run, project);
   const interrupted = isInterrupted(state, engine !== null);
   return { id, state, engine, interrupted, now: interrupted ? (state.recordedAt ?? 0) : Date.now() };
 }
 
-async function applyPendingDecisions(store: Store, run: FollowedRun): Promise<void> {
+async function applyPendingDecisions(store: Store, run: FollowedRun, project: Project): Promise<void> {
   const { state } = run;
   if (state.end === 'done' || state.end === 'failed') return;
   if (pendingMessages(engineAddress(store, run).inbox, run.id).length === 0) return;
-  const { config } = readSettings(findProject());
+  const { config } = readSettings(project);
   for (const { id: gate } of openGates(state)) {
     const verdict = await pendingVerdict(store, run, gate, config);
     if (verdict !== null) apply(state, { kind: 'gate-decided', gate, verdict, message: null }, state.recordedAt ?? 0);

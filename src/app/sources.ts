@@ -285,7 +285,8 @@ export function readSettings(project: Project): Settings {
     const path = join(folder, 'config.toml');
     if (!existsSync(path)) continue;
     const file = shownPath(project, path);
-    const read = readConfig({ file, text: readText(path, file), base: config });
+    const scope = folder === project.shared ? 'user' : 'project';
+    const read = readConfig({ file, text: readText(path, file), base: config, scope });
     diagnostics.push(...read.diagnostics);
     config = read.config ?? config;
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatDuration, formatMoment, parseDuration } from './time.ts';
+import { formatDuration, formatMoment, parseDuration, parseMoment } from './time.ts';
 
 test.each([
   ['90', 90_000],
@@ -34,6 +34,11 @@ test('formatMoment agrees with Date.toISOString', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), (ms) => {
       expect(formatMoment(ms)).toBe(new Date(ms).toISOString());
+      expect(parseMoment(formatMoment(ms))).toBe(ms);
     }),
   );
+});
+
+test('other texts are not moments', () => {
+  expect(['', '2026-01-08', '2026-01-08T21:00:00Z'].map(parseMoment)).toEqual([null, null, null]);
 });

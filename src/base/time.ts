@@ -56,6 +56,26 @@ export function formatMoment(ms: number): string {
   );
 }
 
+/** Milliseconds since 1970, from a text of `formatMoment`; null if it is not one. */
+export function parseMoment(text: string): number | null {
+  const found = /^(\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z$/.exec(text);
+  if (found === null) return null;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, ms = 0] = found.slice(1).map(Number);
+  return (
+    daysSince1970(year, month, day) * UNITS_MS.d + hour * UNITS_MS.h + minute * UNITS_MS.m + second * UNITS_MS.s + ms
+  );
+}
+
+/** The inverse of `calendarDate`. */
+function daysSince1970(year: number, month: number, day: number): number {
+  const shiftedYear = month <= 2 ? year - 1 : year;
+  const era = Math.floor(shiftedYear / 400);
+  const yearOfEra = shiftedYear - era * 400;
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * 146_097 + dayOfEra - 719_468;
+}
+
 /** Calendar date from days since 1970. Years start in March here, so that the leap day is the last of its year. */
 function calendarDate(days: number): { readonly year: number; readonly month: number; readonly day: number } {
   const shifted = days + 719_468;

@@ -166,6 +166,12 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--watch', 'follow the run until it has ended')
     .action(calls(async () => (await import('./commands/status.ts')).status));
 
+  command('Inspecting runs', 'top [--once] [--json] [--project DIR]…', 'watch all runs of this machine')
+    .option('--once', 'print the runs and exit')
+    .option('--json', 'print one JSON object and exit')
+    .option('--project <dir>', 'only this project; may be repeated (default: all that have run something)', collect)
+    .action(calls(async () => (await import('./commands/top.ts')).top));
+
   command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first')
     .alias('ls')
     .option('--status <s>', 'only runs with this status')
@@ -362,6 +368,8 @@ function addRunFlags(command: Command): Command {
     .option('--no-wait', 'pause with exit code 3 when the run waits for a person');
   limit('--budget-usd <x>', 'dollars', amount);
   limit('--budget-tokens <n>', 'tokens', positive);
+  limit('--extra-usd <x>', 'when resuming: raise every budget by so many dollars', amount);
+  limit('--extra-tokens <n>', 'when resuming: raise every budget by so many tokens', positive);
   limit('--max-agents <n>', 'concurrent turns (default: the number of cores, at least 4)', positive);
   limit('--max-transitions <n>', 'transitions of a state machine (default: 1000)', positive);
   const growth = (flags: string, description: string): void => {

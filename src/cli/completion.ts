@@ -85,6 +85,7 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   fork: ['run'],
   stop: ['run'],
   status: ['run'],
+  top: [],
   list: [],
   show: ['run', 'step'],
   trace: ['run'],
@@ -141,6 +142,7 @@ function valueKinds({ statuses, templates }: CompletedNames): Readonly<Record<st
     '--template': { words: templates },
     'graph --coverage': 'files',
     '--junit': 'files',
+    'top --project': 'files',
     '-o': 'files',
   };
 }

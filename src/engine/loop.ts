@@ -18,7 +18,7 @@ import type { DriverRequest } from '../kernel/pending-effects.ts';
 import { pendingEffects, pendingRequests, requestsOf, timersOf } from '../kernel/pending-effects.ts';
 import type { RunState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
-import type { Clock, Driver, Drivers, Journal, Note } from './ports.ts';
+import type { Clock, Driver, Drivers, Journal, Ledger, LedgerAdmission, Note } from './ports.ts';
 
 /** Called with records once they are durable, and with the state after the last of them. */
 export type Observer = (records: readonly JournalRecord[], state: RunState) => void;
@@ -39,6 +39,8 @@ export interface LiveRun {
 /** What one run needs of the process that drives it. The engine calls the methods in this order. */
 export interface RunSession {
   readonly drivers: Drivers;
+  /** For runs whose budgets other runs count against. */
+  readonly ledger?: Ledger;
   /** Called once, when the first record of this engine is durable and none of its effects has started. */
   open(): void;
   /** Called after every append, once its effects have started. */
@@ -72,6 +74,10 @@ export class Engine implements LiveRun {
   /** The inputs of the latest batch. */
   #taken: readonly QueuedInput[] = [];
   #wake: () => void = () => {};
+  /** Aborts when the run has ended. */
+  readonly #over = new AbortController();
+  /** Turns wait for admission: `asked` from the ledger, and received. */
+  #admission: 'none' | 'asked' | LedgerAdmission = 'none';
   #ended = false;
   #fatalError: Error | null = null;
   #seq: number;
@@ -124,7 +130,8 @@ export class Engine implements LiveRun {
       for (const request of requests) this.#send(request);
       this.#deadlines.arm();
       while (this.state.phase !== 'ended') {
-        if (this.#queue.length === 0 && this.#fatalError === null) {
+        this.#askLedger();
+        if (this.#queue.length === 0 && this.#fatalError === null && typeof this.#admission === 'string') {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
           });
@@ -140,6 +147,8 @@ export class Engine implements LiveRun {
     } finally {
       this.#deadlines.disarm();
       this.#ended = true;
+      this.#over.abort();
+      await this.#closeAdmission();
       for (const { reject } of this.#queue.splice(0)) reject(new UsageError('the run has ended'));
     }
   }
@@ -147,12 +156,39 @@ export class Engine implements LiveRun {
   /** Decides all queued inputs, and makes the decisions durable with one append. */
   async #commit(): Promise<Batch> {
     this.#taken = this.#queue.splice(0);
+    // Last: figures of this run must be complete when its turns are admitted.
+    if (typeof this.#admission !== 'string') this.#taken = [...this.#taken, admitting(this.#admission)];
     // Stays false if a bug or a disk error interrupts the append.
     this.durable = false;
     const batch = this.#decide();
     if (batch.records.length > 0) await this.#journal.append(batch.records);
     this.durable = true;
+    await this.#closeAdmission();
     return batch;
+  }
+
+  #askLedger(): void {
+    if (this.#admission !== 'none' || this.state.agenda.askedTurns.size === 0) return;
+    const ledger = present(this.session.ledger, 'no ledger for a run whose budgets are shared');
+    this.#admission = 'asked';
+    ledger.admit([...this.state.agenda.askedTurns], this.#over.signal).then(
+      async (admission) => {
+        if (this.#ended) await admission?.close();
+        else this.#admission = admission ?? 'none';
+        this.#wake();
+      },
+      (error: unknown) => {
+        this.#fatalError ??= error instanceof Error ? error : new Error(String(error));
+        this.#wake();
+      },
+    );
+  }
+
+  async #closeAdmission(): Promise<void> {
+    if (typeof this.#admission === 'string') return;
+    const admission = this.#admission;
+    this.#admission = 'none';
+    await admission.close();
   }
 
   #decide(): Batch {
@@ -228,6 +264,10 @@ export class Engine implements LiveRun {
     const { kind } = effect.spec;
     return getOrAdd(this.#drivers, kind, present(this.session.drivers[kind], `no driver for ${kind}`));
   }
+}
+
+function admitting({ others }: LedgerAdmission): QueuedInput {
+  return { input: { kind: 'budgets-read', others }, resolve: () => {}, reject: () => {} };
 }
 
 /** What one append makes durable. */

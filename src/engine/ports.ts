@@ -5,6 +5,7 @@ import type { UsageError } from '../base/errors.ts';
 import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
 import type { Program, Source } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
+import type { OthersSpending } from '../kernel/spending.ts';
 
 /** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
 export interface Driver {
@@ -52,6 +53,20 @@ export interface DialogVerdict {
 }
 /** The driver of each kind of effect; made when the first effect of that kind is asked for. */
 export type Drivers = Readonly<Partial<Record<DriverKind, () => Driver>>>;
+
+/**
+ * What other runs have spent. While an admission is open, no other run of the user may start a turn, so it is closed as soon
+ * as the decisions that it led to are durable.
+ */
+export interface Ledger {
+  /** Waits for its turn. `turns`: those whose known costs are wanted. Resolves with null if the signal aborts first. */
+  admit(turns: readonly string[], signal: AbortSignal): Promise<LedgerAdmission | null>;
+}
+
+export interface LedgerAdmission {
+  readonly others: OthersSpending;
+  close(): Promise<void>;
+}
 
 /** Stores runs: a Program, a journal with at most one writer, and files. Throws a UsageError for what the operator can fix. */
 export interface Store {

@@ -224,6 +224,10 @@ export interface RunRequest {
   /** What agents may do without asking. Absent if nobody chose. */
   readonly permissions?: Permissions;
   readonly allowance: Allowance;
+  /** Absent: none. */
+  readonly budgets?: Budgets;
+  /** The run whose budget it shares, because it is a fork of it, directly or through others; absent if there is none. */
+  readonly origin?: string;
   /** What the command line said, for forks with another workflow; absent in runs of earlier versions. */
   readonly given?: GivenFlags;
 }
@@ -246,6 +250,20 @@ export interface Allowance {
   readonly transitions: number | null;
   /** Concurrent agent turns. */
   readonly agents: number | null;
+}
+
+/** Budgets of the configuration, beside the allowance. Null is unlimited. */
+export interface Budgets {
+  /** Of a run and its forks. */
+  readonly runUsd: number | null;
+  /** Of each agent. */
+  readonly agentUsd: number | null;
+  /** There are budgets of the day: what other runs have spent must be known before a turn starts. */
+  readonly days: boolean;
+  /** The same for a budget of the run, because the run has forks, which share it. */
+  readonly relatives: boolean;
+  /** Reserved for a turn about which nothing is known. */
+  readonly reserveUsd: number;
 }
 
 export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null, agents: null };

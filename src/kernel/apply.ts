@@ -7,6 +7,7 @@ import type { Failure } from '../ir/failure.ts';
 import type { Usage } from '../ir/output.ts';
 import { withPart } from '../ir/program.ts';
 import { applyToAgents, assignAgent, releaseAgent } from './agents.ts';
+import { charge, reserve, sumOf } from './spending.ts';
 import type { Cost, Decision, FrameSpec, StepProgress } from './decision.ts';
 import { gateRequestOf } from './gates.ts';
 import { currentFrame, hasItems, keep } from './apply-fork.ts';
@@ -44,6 +45,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.request = decision.request;
       state.fork = decision.fork ?? null;
       state.allowance = decision.request.allowance;
+      state.budgets = decision.request.budgets ?? null;
       state.startedAt = at;
       return;
     case 'frame-opened':
@@ -117,12 +119,14 @@ export function apply(state: RunState, decision: Decision, at: number): void {
         step.cost = withUsage(step.cost ?? NO_COST, decision.usage);
       }
       state.cost = withUsage(state.cost, decision.usage);
+      charge(state.spending, decision.step, decision.usage, at);
       return;
     }
     case 'run-ending':
       state.phase = 'ending';
       state.end = decision.end;
       state.reason = decision.reason;
+      state.pause = decision.pause ?? null;
       if (decision.drainUntil !== null)
         state.timers.set('drain', { id: 'drain', at: decision.drainUntil, kind: 'drain' });
       return;
@@ -151,6 +155,8 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.absences = withAbsence(state.absences, before, at);
       state.allowance = decision.allowance ?? state.allowance;
       state.limits = decision.limits ?? state.limits;
+      if (decision.budgets !== undefined) state.budgets = decision.budgets;
+      state.extra = decision.extra ?? state.extra;
       // A resumed run may restart agents that have exited.
       for (const agent of state.agents.values())
         if (agent.status === 'gone' || agent.status === 'ended') agent.status = 'lost';
@@ -215,6 +221,8 @@ function applyToStep(state: RunState, step: StepState, decision: StepDecision, a
         state.timers.set(id, { id, at: decision.timeoutAt, kind: 'timeout', step: step.id });
       }
       return;
+    case 'usage-reserved':
+      return reserve(state.spending, decision, at);
     case 'items-read':
       clearEffect(state, step, null);
       step.items = decision.items;
@@ -359,10 +367,9 @@ function countPresence(state: RunState, step: StepState, at: number): void {
   state.absences = shortened(state.absences, step.startedAt, step.effectEndedAt ?? at);
 }
 
-/** The sum is rounded, so that ten times $0.20 is exactly $2. */
 function withUsage(cost: Cost, { usd, tokens }: Usage): Cost {
   return {
-    usd: Math.round((cost.usd + (usd ?? 0)) * 1e9) / 1e9,
+    usd: sumOf(cost.usd, usd ?? 0),
     tokens: cost.tokens + (tokens ?? 0),
     unpriced: cost.unpriced + (usd === null ? 1 : 0),
   };
@@ -508,6 +515,7 @@ function clearEffect(state: RunState, step: StepState, session: string | null): 
   state.inFlight.delete(effectId(step.id, step.attempt));
   if (isTurn(step.effect)) state.turns -= 1;
   state.timers.delete(timeoutTimer(step.id, step.attempt));
+  state.spending.reservations.delete(step.id);
   step.effect = null;
   step.stopping = null;
   step.dialog = null;
@@ -537,6 +545,7 @@ function leaveFrame(state: RunState, frame: FrameState): void {
 function leaveAgenda(state: RunState, step: StepState): void {
   state.agenda.ready.delete(step);
   state.agenda.readyForAgent.delete(step);
+  state.agenda.unadmitted.delete(step);
   state.agenda.blocked.delete(step);
   state.agenda.unresolvable.delete(step);
 }

@@ -16,9 +16,10 @@ import { formatDuration } from '../base/time.ts';
 import { OUTCOME_OF } from '../ir/conductor.ts';
 import { type Outcome, success, type Success } from '../ir/effect.ts';
 import { failure, type Failure } from '../ir/failure.ts';
-import { type Limits, partOf } from '../ir/program.ts';
+import { partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
+import { admitTurn, pauseText, postpone, resumedBudgets } from './budget.ts';
 import type { Decision, FailureHandling, PreparedStep } from './decision.ts';
 import type { KeptResult } from './fork.ts';
 import {
@@ -42,6 +43,7 @@ import {
   verdictFor,
   verdictOutputs,
 } from './gates.ts';
+import { becomeReady } from './needs.ts';
 import { advanceEach, openBody, openEntry, openRecovery, returnToCaller, takeTransitions } from './grow.ts';
 import type { Input } from './input.ts';
 import { judgeStep, keptOutcome } from './keep.ts';
@@ -49,6 +51,7 @@ import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
 import { recoveredOutputs } from './recovered-outputs.ts';
 import { checkReport, recordsRefusal } from './report.ts';
 import { advanceLoop } from './rounds.ts';
+import { changesLimits } from './reopen.ts';
 import { retryDelay } from './retry.ts';
 import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
 import { agentsWith, CLEANUP_STEP, effectId, endWithoutEngine, failsOwner, isFinished, stepOf } from './state.ts';
@@ -61,6 +64,7 @@ export function decide(state: RunState, input: Input, at: number): readonly Deci
   const ctx: DecideContext = {
     state,
     at,
+    others: input.kind === 'budgets-read' ? input.others : null,
     emit(decision) {
       decisions.push(decision);
       apply(state, decision, at);
@@ -68,7 +72,7 @@ export function decide(state: RunState, input: Input, at: number): readonly Deci
     fail: (step, problem) => fail(ctx, step, problem),
   };
   handle(ctx, input);
-  if (decisions.length > 0) runAgenda(ctx);
+  if (decisions.length > 0 || ctx.others !== null) runAgenda(ctx);
   return decisions;
 }
 
@@ -163,6 +167,9 @@ function handle(ctx: DecideContext, input: Input): void {
     case 'pause-requested':
       if (state.phase === 'running') endRun(ctx, 'paused', input.reason);
       return stopAsking(ctx);
+    case 'budgets-read':
+      // They count while turns are admitted.
+      return;
     default:
       return unreachable(input);
   }
@@ -193,12 +200,15 @@ function hasOpenQuestion(state: RunState, step: StepState): boolean {
 function runAgenda(ctx: DecideContext): void {
   const { state } = ctx;
   const { agenda } = state;
+  for (const step of agenda.unadmitted) becomeReady(state, step);
+  agenda.unadmitted.clear();
+  agenda.askedTurns.clear();
   for (;;) {
     if (state.phase === 'new' || state.phase === 'cleaning' || state.phase === 'ended') return;
     const joinable = first(agenda.joinable);
     const unresolvable = first(agenda.unresolvable);
     const closable = first(agenda.closable);
-    const mayUseAgent = state.turns < (state.allowance.agents ?? Infinity);
+    const mayUseAgent = state.turns + agenda.unadmitted.size < (state.allowance.agents ?? Infinity);
     const ready = first(agenda.ready) ?? (mayUseAgent ? agenda.readyForAgent.first() : undefined);
     if (joinable !== undefined) {
       agenda.joinable.delete(joinable);
@@ -215,7 +225,7 @@ function runAgenda(ctx: DecideContext): void {
     } else if (ready !== undefined) {
       const limit = exhaustedLimit(state);
       if (limit === null) startStep(ctx, ready);
-      else endRun(ctx, 'paused', limit.message);
+      else endRun(ctx, 'paused', limit.message, limit.pause);
     } else if (state.openFrames === 0) {
       endRun(ctx, state.looseFailure ? 'failed' : 'done', null);
     } else if (isStuck(state) && state.parked.size > 0) {
@@ -235,7 +245,8 @@ function whyParked({ parked }: RunState): string {
 
 /** A starting agent will make the step that needs it ready. */
 function isStuck(state: RunState): boolean {
-  return state.inFlight.size === 0 && state.timers.size === 0 && agentsWith(state, 'opening').length === 0;
+  const waits = state.inFlight.size > 0 || state.timers.size > 0 || state.agenda.unadmitted.size > 0;
+  return !waits && agentsWith(state, 'opening').length === 0;
 }
 
 function first<T>(set: ReadonlySet<T>): T | undefined {
@@ -250,6 +261,10 @@ function startStep(ctx: DecideContext, step: StepState): void {
   const admitted = admitStep(ctx, step, prepared.value);
   if (admitted === 'wait') return enqueueForAgent(ctx.state, step, prepared.value.agent);
   if (admitted !== 'go') return fail(ctx, step, admitted);
+  const admission = admitTurn(ctx.state, step, prepared.value, ctx.others);
+  if (admission.kind === 'refused') return endRun(ctx, 'paused', pauseText(admission.pause), admission.pause);
+  if (admission.kind !== 'go') return postpone(ctx.state, step, admission);
+  if (admission.reservation !== null) ctx.emit({ kind: 'usage-reserved', ...admission.reservation });
   ctx.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
   if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
     requestGate(ctx, step.effect.gate, step, typeof step.effect.prompt === 'string' ? step.effect.prompt : null);
@@ -547,10 +562,8 @@ function onDeadline(ctx: DecideContext, id: string): void {
   }
 }
 
-function onResume(
-  ctx: DecideContext,
-  { retryFailed, allowance, limits }: Extract<Input, { kind: 'run-resumed' }>,
-): void {
+function onResume(ctx: DecideContext, input: Extract<Input, { kind: 'run-resumed' }>): void {
+  const { retryFailed, allowance, limits } = input;
   const { state } = ctx;
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
   const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
@@ -572,11 +585,8 @@ function onResume(
     withdrawn,
     allowance: allowed,
     ...(changed ? { limits: { ...state.limits, ...limits } } : {}),
+    ...resumedBudgets(state, input),
   });
-}
-
-function changesLimits(now: Limits, wanted: Partial<Limits>): boolean {
-  return Object.entries(wanted).some(([name, limit]) => now[name as keyof Limits] !== limit);
 }
 
 /** Inside a block that performed a step which has ended: only that step is retried. Loose frames do not count. */

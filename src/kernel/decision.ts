@@ -5,11 +5,12 @@ import type { Json } from '../base/json.ts';
 import type { CommandSpec, Delivery, Dialog, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs, Usage } from '../ir/output.ts';
-import type { Allowance, Limits, ProgramPart, RunRequest } from '../ir/program.ts';
+import type { Allowance, Budgets, Limits, ProgramPart, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { Target } from '../ir/transition.ts';
 import type { AgentInfo, Fork } from './fork.ts';
 import type { EmittedEvent, GateVerdict, Input } from './input.ts';
+import type { Extra, PauseCause, Reservation } from './spending.ts';
 
 export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
@@ -92,9 +93,12 @@ export type Decision = Readonly<
   /** Starts and graceful stops of these agents are cut short. */
   | { kind: 'agents-hastened'; agents: readonly string[] }
   | { kind: 'agent-closed'; agent: string; how: AgentEnd; message: string | null }
+  /** Precedes the start of a turn if the run has a budget. Ended by the outcome of the turn. */
+  | ({ kind: 'usage-reserved' } & Reservation)
   | { kind: 'usage-counted'; step: string; usage: Usage }
   /** Nothing new starts. Running steps may finish until `drainUntil`; null is unlimited. */
-  | { kind: 'run-ending'; end: RunEnd; reason: string | null; drainUntil: number | null }
+  /** `pause`: the budget that does not allow another turn. */
+  | { kind: 'run-ending'; end: RunEnd; reason: string | null; drainUntil: number | null; pause?: PauseCause }
   | { kind: 'cleanup-started'; attempt: number; effect: CommandSpec<FilledText>; timeoutAt: number }
   | { kind: 'cleanup-stopping'; force: boolean }
   | { kind: 'cleanup-finished' }
@@ -107,6 +111,10 @@ export type Decision = Readonly<
       withdrawn: boolean;
       allowance: Allowance | null;
       limits?: Limits;
+      /** Those of the configuration; absent if they are unchanged. */
+      budgets?: Budgets | null;
+      /** By how much every budget is raised, in all; absent if that is unchanged. */
+      extra?: Extra;
     }
   /** `refusal`: a verdict was refused. */
   | { kind: 'warned'; message: string; refusal?: true }

@@ -9,6 +9,7 @@ import type { Text } from '../ir/text.ts';
 import type { RunEnd } from './decision.ts';
 import { fillCommand } from './prepare-step.ts';
 import { lookupFrom } from './scope.ts';
+import type { PauseCause } from './spending.ts';
 import {
   type AgentState,
   agentsWith,
@@ -23,10 +24,11 @@ import {
 
 const CLEANUP_TIMEOUT_MS = 60_000;
 
-export function endRun(ctx: DecideContext, end: RunEnd, reason: string | null): void {
+export function endRun(ctx: DecideContext, end: RunEnd, reason: string | null, pause: PauseCause | null = null): void {
   const { state } = ctx;
   const drains = end === 'failed' && state.inFlight.size > 0;
-  ctx.emit({ kind: 'run-ending', end, reason, drainUntil: drains ? ctx.at + state.program.drainMs : null });
+  const drainUntil = drains ? ctx.at + state.program.drainMs : null;
+  ctx.emit({ kind: 'run-ending', end, reason, drainUntil, ...(pause === null ? {} : { pause }) });
   if (drains && state.program.drainMs === 0) stopSteps(ctx, [...state.inFlight.values()], false);
 }
 

@@ -3,14 +3,24 @@
 import type { JsonMap } from '../base/json.ts';
 import type { Outcome, Progress } from '../ir/effect.ts';
 import type { Outputs } from '../ir/output.ts';
-import type { Allowance, Limits, RunRequest } from '../ir/program.ts';
+import type { Allowance, Budgets, Limits, RunRequest } from '../ir/program.ts';
 import type { Fork } from './fork.ts';
+import type { Extra, OthersSpending } from './spending.ts';
 
 export type Input = Readonly<
   /** `fork`: the run that this one comes from, and the results that it may keep. */
   | { kind: 'run-requested'; request: RunRequest; programHash: string; fork?: Fork }
   /** An engine resumed the run. `allowance` and `limits`: absent ones are unchanged. */
-  | { kind: 'run-resumed'; retryFailed: boolean; allowance: Partial<Allowance> | null; limits?: Partial<Limits> }
+  | {
+      kind: 'run-resumed';
+      retryFailed: boolean;
+      allowance: Partial<Allowance> | null;
+      limits?: Partial<Limits>;
+      /** Those of the configuration. */
+      budgets?: Budgets | null;
+      /** Raises every budget of the run by so many dollars or tokens. */
+      extra?: Partial<Extra>;
+    }
   | { kind: 'effect-finished'; effect: string; outcome: Outcome }
   | { kind: 'effect-progressed'; effect: string; progress: Progress }
   | { kind: 'deadline-passed'; timer: string }
@@ -41,6 +51,8 @@ export type Input = Readonly<
   /** `replaces`: a new engine stops the run of one that is gone. */
   | { kind: 'stop-requested'; by: string; force: boolean; replaces?: true }
   | { kind: 'pause-requested'; reason: string }
+  /** What other runs have spent, read while no other run may start a turn. */
+  | { kind: 'budgets-read'; others: OthersSpending }
 >;
 
 export interface EmittedEvent {

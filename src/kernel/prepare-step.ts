@@ -10,6 +10,7 @@ import type { FilledText, Lookup, Text, ValueTemplate } from '../ir/text.ts';
 import { fillString, fillText, fillValue, storedOutputOf } from '../ir/text.ts';
 import type { PreparedStep } from './decision.ts';
 import { describeShape, lookupFrom } from './scope.ts';
+import { type PauseCause, spentOf, sumOf } from './spending.ts';
 import type { DecideContext, RunState, StepState } from './state.ts';
 
 export function prepareStep(ctx: Pick<DecideContext, 'state' | 'at'>, step: StepState): Result<PreparedStep, Failure> {
@@ -213,16 +214,27 @@ class Filler {
   }
 }
 
-export type ExhaustedLimit = Readonly<{ what: Exclude<keyof Allowance, 'agents'>; message: string }>;
+export interface ExhaustedLimit {
+  readonly what: Exclude<keyof Allowance, 'agents'>;
+  readonly message: string;
+  /** Null if it is no budget. */
+  readonly pause: PauseCause | null;
+}
 
 /** The limit that stops new steps from starting until someone raises it; null if none is reached. */
-export function exhaustedLimit({ allowance, cost, transitions }: RunState): ExhaustedLimit | null {
-  const { usd, tokens, transitions: transitionsMax } = allowance;
-  if (usd !== null && cost.usd >= usd)
-    return { what: 'usd', message: `the budget of $${usd} is spent ($${cost.usd.toFixed(2)})` };
-  if (tokens !== null && cost.tokens >= tokens)
-    return { what: 'tokens', message: `the budget of ${tokens} tokens is spent (${cost.tokens})` };
+export function exhaustedLimit({ allowance, spending, extra, transitions }: RunState): ExhaustedLimit | null {
+  const { transitions: transitionsMax } = allowance;
+  const usd = allowance.usd === null ? null : sumOf(allowance.usd, extra.usd);
+  const tokens = allowance.tokens === null ? null : allowance.tokens + extra.tokens;
+  if (usd !== null && spending.usd >= usd) {
+    const pause: PauseCause = { budget: 'run_usd', unit: 'usd', limit: usd, ...spentOf(spending, 'usd') };
+    return { what: 'usd', message: `the budget of $${usd} is spent ($${spending.usd.toFixed(2)})`, pause };
+  }
+  if (tokens !== null && spending.tokens >= tokens) {
+    const pause: PauseCause = { budget: 'run_tokens', unit: 'tokens', limit: tokens, ...spentOf(spending, 'tokens') };
+    return { what: 'tokens', message: `the budget of ${tokens} tokens is spent (${spending.tokens})`, pause };
+  }
   if (transitionsMax !== null && transitions >= transitionsMax)
-    return { what: 'transitions', message: `the limit of ${transitionsMax} transitions is reached` };
+    return { what: 'transitions', message: `the limit of ${transitionsMax} transitions is reached`, pause: null };
   return null;
 }

@@ -2,7 +2,7 @@
 // their frames reopen, and every index is rebuilt. Besides ending a run, this is the only operation whose cost is the
 // size of the run.
 
-import { canGrow } from '../ir/program.ts';
+import { canGrow, type Limits } from '../ir/program.ts';
 import { registerNeeds } from './needs.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 import { effectId, failsOwner, frameAround, holderOf, isAwaited, stepOf, timeoutTimer } from './state.ts';
@@ -12,6 +12,7 @@ export function reopen(state: RunState, ids: readonly string[]): void {
   state.end = null;
   state.endForced = false;
   state.reason = null;
+  state.pause = null;
   state.endedAt = null;
   state.result = null;
   state.looseFailure = false;
@@ -109,6 +110,8 @@ function reindex(state: RunState): void {
   for (const part of [agenda.ready, agenda.readyForAgent, agenda.blocked, agenda.unresolvable, agenda.joinable])
     part.clear();
   agenda.closable.clear();
+  agenda.unadmitted.clear();
+  agenda.askedTurns.clear();
   state.unresolvedById.clear();
   state.inFlight.clear();
   state.timers.clear();
@@ -141,4 +144,9 @@ function reindex(state: RunState): void {
         state.timers.set(id, { id, at: step.timeoutAt, kind: 'timeout', step: step.id });
     } else if (step.status === 'running' || (step.status === 'done' && !step.grown)) agenda.joinable.add(step);
   }
+}
+
+/** Whether a resume allows the run to grow further, or less far. */
+export function changesLimits(now: Limits, wanted: Partial<Limits>): boolean {
+  return Object.entries(wanted).some(([name, limit]) => now[name as keyof Limits] !== limit);
 }

@@ -1,6 +1,6 @@
 // The state of a run: the fold of its journal's decisions, with indexes that keep the cost of an input independent of
-// the size of the run (K6). Only `apply` changes it, with three exceptions that a replay does not need: `decide`
-// removes agenda entries, queues steps for busy agents, and advances `iterationCursor`.
+// the size of the run (K6). Only `apply` changes it, with four exceptions that a replay does not need: `decide` removes
+// agenda entries, queues steps for busy agents, keeps turns that wait for admission, and advances `iterationCursor`.
 
 import { present } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
@@ -9,6 +9,7 @@ import type { Failure } from '../ir/failure.ts';
 import type { Outputs, Usage } from '../ir/output.ts';
 import {
   type Allowance,
+  type Budgets,
   canGrow,
   type Limits,
   type Program,
@@ -21,6 +22,7 @@ import { emptyTree, type IdTree, OrderedSet } from './collections.ts';
 import type { Cost, Decision, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { AgentInfo, Fork } from './fork.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
+import { emptySpending, type Extra, type OthersSpending, type PauseCause } from './spending.ts';
 
 export const NO_COST: Cost = { usd: 0, tokens: 0, unpriced: 0 };
 
@@ -37,6 +39,8 @@ class NewRunState {
   /** Stop without grace periods. */
   endForced = false;
   reason: string | null = null;
+  /** The budget that the run is paused for. */
+  pause: PauseCause | null = null;
   result: Json = null;
   startedAt: number | null = null;
   endedAt: number | null = null;
@@ -70,9 +74,14 @@ class NewRunState {
   /** Ids of recent messages that carried a verdict or a report. A message sent twice takes effect once. */
   readonly seenMessages = new Set<string>();
   allowance: Allowance = UNLIMITED;
+  /** Those of the configuration; null: none. */
+  budgets: Budgets | null = null;
+  extra: Extra = { usd: 0, tokens: 0 };
   /** Those of the Program, unless a resume has changed them. */
   limits: Limits;
   cost = NO_COST;
+  /** What counts against budgets. */
+  readonly spending = emptySpending();
   /** Transitions taken so far, in all lanes. */
   transitions = 0;
   /** Agent turns in flight. */
@@ -101,6 +110,10 @@ class Agenda {
   readonly ready = new Set<StepState>();
   /** Ready, but needs an agent. Started after the steps in `ready`. */
   readonly readyForAgent = new OrderedSet<StepState>();
+  /** Ready, but its turn waits for admission. The next input tries again: a replay does not need them. */
+  readonly unadmitted = new Set<StepState>();
+  /** Those of them that need figures about other runs, as `turn` of a reservation. */
+  readonly askedTurns = new Set<string>();
   /** Pending, but a step it needs has failed or was skipped. */
   readonly blocked = new Set<StepState>();
   /** Pending, but a step it needs can never exist. */
@@ -324,6 +337,8 @@ export type Timer = Readonly<
 export interface DecideContext {
   readonly state: RunState;
   readonly at: number;
+  /** What other runs have spent; null unless the input says so. */
+  readonly others: OthersSpending | null;
   /** Appends the decision to the record and applies it to the state. */
   emit(decision: Decision): void;
   /** Retries, routes, recovers or fails the step. */

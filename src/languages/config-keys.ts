@@ -3,6 +3,7 @@
 import { OPEN_CHANNELS, PERMISSIONS } from '../ir/adapter.ts';
 import { CONDUCTOR_SECTIONS } from './conductor/config-keys.ts';
 import {
+  amount,
   ANY,
   type Document,
   DURATION,
@@ -60,6 +61,20 @@ export const GATES: Table = {
   ],
 };
 
+const ABOVE_0 = { kind: 'number', above: 0 } as const;
+
+export const BUDGET: Table = {
+  name: 'budget',
+  doc: 'Budgets of all runs of the user, or in a project of its runs.',
+  keys: [
+    key('run_usd', ABOVE_0, 'Dollars that a run may spend, together with its forks.'),
+    key('day_usd', ABOVE_0, 'Dollars that all runs may spend in a day.'),
+    key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
+    key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
+    key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
+  ],
+};
+
 /** Keys that other programs for MEOW workflows read. */
 const IGNORED: readonly Key[] = ['version', 'paths', 'defaults', 'orchestrator', 'cleanup', 'logging', 'worktree'].map(
   (name) => key(name, ANY, OTHERS),
@@ -93,6 +108,11 @@ export const CONFIG: Document = {
         'gates',
         tableOf(() => GATES),
         'Reminders and signatures of gates.',
+      ),
+      key(
+        'budget',
+        tableOf(() => BUDGET),
+        'How much runs may spend.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

@@ -24,6 +24,12 @@ permissions = "edits"
 remind = "notify-send"
 remind_every = "1h"
 allowed_signers = "~/signers"
+[budget]
+run_usd = 5
+day_usd = 20.5
+day_tokens = 1000
+agent_usd = 2
+reserve_usd = 0.25
 [conductor]
 allowed_entrypoints = ["scripts/*"]
 env_allow = ["CI"]
@@ -53,6 +59,9 @@ artifacts = ["junit.xml"]
     channel: 'headless',
     limits: { ...DEFAULT_CONFIG.limits, expansionDepthMax: 50, stepsMax: 1000, stateFileBytesMax: 10_000_000 },
     gates: { remind: 'notify-send', remindEveryMs: 3_600_000, allowedSigners: '~/signers' },
+    money: {
+      budgets: [{ scope: 'project', runUsd: 5, dayUsd: 20.5, dayTokens: 1000, agentUsd: 2, reserveUsd: 0.25 }],
+    },
     conductor: {
       allowedEntrypoints: ['scripts/*'],
       envAllow: ['CI'],

@@ -8,6 +8,7 @@ import type { ConductorConfig } from './conductor/config.ts';
 import { DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
 import { AGENTS, CONFIG, GATES, LIMITS, TMUX } from './config-keys.ts';
 import { namesOf } from './keys.ts';
+import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } from './money-config.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
 import { countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
@@ -27,6 +28,7 @@ export interface Config {
   readonly tmux: 'private' | 'shared';
   readonly conductor: ConductorConfig;
   readonly gates: GatesConfig;
+  readonly money: MoneyConfig;
 }
 
 export interface GatesConfig {
@@ -47,6 +49,7 @@ export const DEFAULT_CONFIG: Config = {
   tmux: 'private',
   conductor: DEFAULT_CONDUCTOR,
   gates: { remind: null, remindEveryMs: null, allowedSigners: null },
+  money: DEFAULT_MONEY,
 };
 
 export interface ConfigInput {
@@ -55,21 +58,23 @@ export interface ConfigInput {
   readonly text: string;
   /** Values for absent keys. */
   readonly base?: Config;
+  /** Whose file it is; default: the project's. */
+  readonly scope?: ConfigScope;
 }
 
 /** The config is null if a diagnostic is an error. */
-export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): {
+export function readConfig({ file, text, base = DEFAULT_CONFIG, scope = 'project' }: ConfigInput): {
   readonly config: Config | null;
   readonly diagnostics: readonly Diagnostic[];
 } {
   const report = createReport(makeSource(file, text));
   const root = readToml(report);
-  const config = root === null ? null : read(report, root, base);
+  const config = root === null ? null : read(report, root, base, scope);
   const diagnostics = report.diagnostics();
   return { config: hasErrors(diagnostics) ? null : config, diagnostics };
 }
 
-function read(report: Report, root: TomlTable, base: Config): Config {
+function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope): Config {
   checkKeys(report, root, namesOf(CONFIG.root.keys), 'the configuration', 'warning');
   const agents = readAgents(report, root, 'agents');
   const agent = readAgents(report, root, 'agent');
@@ -82,6 +87,7 @@ function read(report: Report, root: TomlTable, base: Config): Config {
     tmux: wordAt(report, root, 'tmux', TMUX) ?? base.tmux,
     conductor: readConductorConfig(report, root, base.conductor),
     gates: readGates(report, root, base.gates),
+    money: readMoneyConfig(report, root, base.money, scope),
   };
 }
 

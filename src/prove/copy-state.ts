@@ -64,9 +64,12 @@ class Copy {
       events: { ...fieldsOf(events), latest: [...events.latest], ids: new Set(events.ids) },
       seenMessages: new Set(from.seenMessages),
       timers: new Map(from.timers),
+      spending: copySpending(from.spending),
       agenda: {
         ready: this.#set(agenda.ready, this.#step),
         readyForAgent: this.#ordered(agenda.readyForAgent),
+        unadmitted: this.#set(agenda.unadmitted, this.#step),
+        askedTurns: new Set(agenda.askedTurns),
         blocked: this.#set(agenda.blocked, this.#step),
         unresolvable: this.#set(agenda.unresolvable, this.#step),
         joinable: this.#set(agenda.joinable, this.#step),
@@ -162,6 +165,22 @@ function isConstant({ closed, open, steps }: FrameState): boolean {
 }
 
 /** Written out: a spread of so many fields is five times slower. */
+function copySpending({
+  usdByAgent,
+  charges,
+  reservations,
+  known,
+  ...sums
+}: RunState['spending']): RunState['spending'] {
+  return {
+    ...sums,
+    usdByAgent: new Map(usdByAgent),
+    charges: [...charges],
+    reservations: new Map(reservations),
+    known: new Map([...known].map(([turn, costs]) => [turn, [...costs]])),
+  };
+}
+
 function copyStep(step: StepState, frame: FrameState): StepState {
   return {
     id: step.id,

@@ -1,7 +1,8 @@
 // Waking up when a file or folder changes. The operating system reports changes; while it has no watches left, or the path
 // does not exist, the waiter wakes up every 250 ms instead.
 
-import { type FSWatcher, watch } from 'node:fs';
+import { type FSWatcher, statSync, watch } from 'node:fs';
+import { dirname } from 'node:path';
 
 import { tolerate, UNUSABLE } from './errors.ts';
 
@@ -63,4 +64,65 @@ export function watchPath(
     watch(path, { persistent: !background }, (_kind, name) => onChange(name)),
   );
   return watcher?.on('error', () => onChange(null)) ?? null;
+}
+
+/**
+ * Calls with the names of changed entries of a folder, which may not exist yet, may be deleted and may come back; with null
+ * if any entry may have changed. Does not keep the process alive.
+ */
+export function watchFolder(path: string, onChange: (name: string | null) => void): { close(): void } {
+  let close = (): void => {};
+  let closed = false;
+
+  const arm = (): void => {
+    close();
+    if (closed) return;
+    const found = nearestFolder(path);
+    const inode = inodeOf(found);
+    const isIt = found === path;
+    /** What must appear in the nearest folder. */
+    const next = isIt
+      ? null
+      : path
+          .slice(found.length)
+          .split('/')
+          .find((part) => part !== '');
+    const watcher = watchPath(
+      found,
+      (name) => {
+        if (inodeOf(found) !== inode || (!isIt && (name === null || name === next))) {
+          arm();
+          onChange(null);
+        } else if (isIt) onChange(name);
+      },
+      { background: true },
+    );
+    const timer = watcher === null ? setInterval(() => onChange(null), SLOW_LOOK_MS).unref() : null;
+    close = () => {
+      watcher?.close();
+      if (timer !== null) clearInterval(timer);
+    };
+    // It may have appeared before it was watched.
+    if (!isIt && nearestFolder(path) !== found) arm();
+  };
+
+  arm();
+  return {
+    close() {
+      closed = true;
+      close();
+    },
+  };
+}
+
+/** For a folder that cannot be watched. */
+const SLOW_LOOK_MS = 2_000;
+
+function nearestFolder(path: string): string {
+  const isFolder = tolerate(UNUSABLE, false, () => statSync(path).isDirectory());
+  return isFolder || dirname(path) === path ? path : nearestFolder(dirname(path));
+}
+
+function inodeOf(path: string): number | null {
+  return tolerate(UNUSABLE, null, () => statSync(path).ino);
 }

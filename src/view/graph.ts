@@ -232,7 +232,8 @@ function neededInBlock(block: Block, step: Step): readonly Step[] {
   });
 }
 
-function entrySteps(block: Block): readonly Step[] {
+/** Those that start first. */
+export function entrySteps(block: Block): readonly Step[] {
   return block.steps.filter((step) => neededInBlock(block, step).length === 0);
 }
 

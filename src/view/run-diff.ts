@@ -1,16 +1,18 @@
-// The difference of two runs, as data and as lines: statuses of steps, outputs, the order in which steps ended, time and cost.
-// Steps are compared by their ids.
+// The difference of two runs as data: program, variables, statuses of steps, outputs, the order in which steps ended, time and cost.
+// Steps are compared by their ids. `run-diff-lines.ts` prints it.
 
 import { isSameJson, type Json } from '../base/json.ts';
-import { formatDuration } from '../base/time.ts';
-import type { RunState, StepState } from '../kernel/state.ts';
-import type { Palette } from './row.ts';
+import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
 import { shownSteps } from './cause.ts';
-import { type CostView, costText, costView, runDuration } from './usage.ts';
+import { shownVariables } from './status.ts';
+import { type CostView, costView, runDuration, stepCost, stepDuration } from './usage.ts';
 
 /** Printed by `meow diff --json`. Its keys are a contract with scripts. */
 export interface RunDiff {
   readonly runs: readonly [string, string];
+  readonly program: { readonly same: boolean };
+  /** Different values; null if the run does not have the variable. */
+  readonly variables: readonly { readonly variable: string; readonly a: Json; readonly b: Json }[];
   /** Different statuses; null if the run does not have the step. */
   readonly steps: readonly { readonly step: string; readonly a: string | null; readonly b: string | null }[];
   readonly outputs: readonly {
@@ -31,6 +33,8 @@ export function runDiff(a: RunState, b: RunState, now: number): RunDiff {
   const ids = [...new Set([...stepsA.keys(), ...stepsB.keys()])];
   return {
     runs: [a.request?.id ?? '', b.request?.id ?? ''],
+    program: { same: isSameJson(a.program as unknown as Json, b.program as unknown as Json) },
+    variables: variablesOf(a, b),
     steps: ids.flatMap((step) => {
       const [one, other] = [stepsA.get(step)?.status ?? null, stepsB.get(step)?.status ?? null];
       return one === other ? [] : [{ step, a: one, b: other }];
@@ -42,24 +46,49 @@ export function runDiff(a: RunState, b: RunState, now: number): RunDiff {
   };
 }
 
-export function runDiffLines(a: RunState, b: RunState, now: number, paint: Palette): readonly string[] {
-  const diff = runDiff(a, b, now);
-  const shown = (value: Json | null): string => (typeof value === 'string' ? value : JSON.stringify(value));
-  const lines = [
-    ...diff.steps.map(({ step, a: one, b: other }) => `${paint.bold(step)}  ${one ?? 'absent'} → ${other ?? 'absent'}`),
-    ...diff.outputs.map(
-      ({ step, output, a: one, b: other }) => `${paint.bold(`${step}.${output}`)}  ${shown(one)} → ${shown(other)}`,
-    ),
-    ...diff.order.map(({ step, a: one, b: other }) => `${paint.bold(step)}  ended as number ${one} → ${other}`),
-  ];
-  const time = (ms: number | null): string => (ms === null ? 'not started' : formatDuration(ms));
-  const price = ({ cost }: RunState): string => costText(cost) || 'none';
-  const [idA, idB] = diff.runs;
-  return [
-    ...(lines.length === 0 ? [`${idA} and ${idB} have the same steps, outputs and order`] : lines),
-    paint.dim(`time  ${time(diff.time.a_ms)} → ${time(diff.time.b_ms)}`),
-    ...(costText(a.cost) === costText(b.cost) ? [] : [paint.dim(`cost  ${price(a)} → ${price(b)}`)]),
-  ];
+export interface ComparedStep {
+  readonly step: string;
+  /** Null if the run does not have it. */
+  readonly a: SideOfStep | null;
+  readonly b: SideOfStep | null;
+  /** Whether status or outputs differ. */
+  readonly differs: boolean;
+}
+
+export interface SideOfStep {
+  readonly status: StepStatus;
+  readonly attempt: number;
+  readonly duration_ms: number | null;
+  /** Of all attempts; null if none was reported. */
+  readonly cost: CostView | null;
+}
+
+/** Every step of both runs, aligned by its id: those of the first run in their order, then those that only the second has. */
+export function comparedSteps(a: RunState, b: RunState, now: number): readonly ComparedStep[] {
+  const [stepsA, stepsB] = [byId(a), byId(b)];
+  return [...new Set([...stepsA.keys(), ...stepsB.keys()])].map((step) => {
+    const [one, other] = [stepsA.get(step), stepsB.get(step)];
+    return {
+      step,
+      a: one === undefined ? null : sideOf(a, one, now),
+      b: other === undefined ? null : sideOf(b, other, now),
+      differs: one?.status !== other?.status || outputsOf(step, one, other).length > 0,
+    };
+  });
+}
+
+function sideOf(state: RunState, step: StepState, now: number): SideOfStep {
+  const cost = stepCost(step);
+  const { status, attempt } = step;
+  return { status, attempt, duration_ms: stepDuration(state, step, now), cost: cost && costView(cost) };
+}
+
+function variablesOf(a: RunState, b: RunState): RunDiff['variables'] {
+  const [one, other] = [a, b].map(({ request }) => shownVariables(request?.variables ?? {}));
+  return [...new Set([...Object.keys(one ?? {}), ...Object.keys(other ?? {})])].flatMap((variable) => {
+    const values = { a: one?.[variable] ?? null, b: other?.[variable] ?? null };
+    return isSameJson(values.a, values.b) ? [] : [{ variable, ...values }];
+  });
 }
 
 function byId(state: RunState): ReadonlyMap<string, StepState> {
@@ -85,7 +114,8 @@ function endedIn(state: RunState): readonly string[] {
 
 /** The fewest steps whose place must change to turn one order into the other. */
 function movedSteps(a: readonly string[], b: readonly string[]): RunDiff['order'] {
-  const common = new Set(a.filter((step) => b.includes(step)));
+  const inB = new Set(b);
+  const common = new Set(a.filter((step) => inB.has(step)));
   const [orderA, orderB] = [a, b].map((order) => order.filter((step) => common.has(step))) as [string[], string[]];
   const placeInB = new Map(orderB.map((step, index) => [step, index]));
   const kept = longestRise(orderA.map((step) => placeInB.get(step) ?? 0));

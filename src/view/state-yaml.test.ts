@@ -21,6 +21,7 @@ test('the file has the documented form', () => {
     'language: meow',
     'status: running',
     'started_at: 2026-01-08T21:00:00.000Z',
+    'counts: {"pending": 0, "running": 1, "done": 2, "failed": 0, "skipped": 0}',
     'vars:',
     '  who: ann',
     'meta:',

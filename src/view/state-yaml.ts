@@ -9,8 +9,10 @@ import type { CommandSpec } from '../ir/effect.ts';
 import { type Text, writtenText } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import { isFinished, type RunState, type StepState } from '../kernel/state.ts';
+import { shownSteps } from './cause.ts';
 import {
   agentStatus,
+  countsOf,
   expandedInto,
   needsOf,
   openGates,
@@ -130,6 +132,7 @@ function head(state: RunState): string {
   ];
   if (startedAt !== null) lines.push(`started_at: ${formatMoment(startedAt)}\n`);
   if (endedAt !== null) lines.push(`ended_at: ${formatMoment(endedAt)}\n`);
+  lines.push(entry('', 'counts', countsOf(shownSteps(state))));
   if (reason !== null) lines.push(entry('', 'reason', reason));
   const error = runError(state);
   if (error !== null) lines.push(map('', 'error', Object.entries(error)));

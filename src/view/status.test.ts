@@ -27,6 +27,7 @@ test('a run before its first record is pending, and has the given id', () => {
     gates: [],
     counts: { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 },
     cost: { usd: 0, tokens: 0, unknown_turns: 0 },
+    pause: null,
     warnings: [],
   });
 });
@@ -142,6 +143,19 @@ test('gates are shown open, and with who decided them', () => {
   const { state } = runKernel('a gate g\nb', decided);
   expect(statusView(state).gates).toMatchObject([
     { id: 'g', step: 'a', status: 'rejected', decided_by: 'bob', notes: 'no' },
+  ]);
+});
+
+test("a gate's kind says whether it asks for a yes or no, a text, or an agent's dialog", () => {
+  const dialog: Input = {
+    kind: 'effect-progressed',
+    effect: 'b#1',
+    progress: { dialog: { name: 'permission', text: 'May I?' } },
+  };
+  const { state } = runKernel('a gate b.dialog\nb agent w1', dialog);
+  expect(statusView(state).gates.map(({ id, kind }) => ({ id, kind }))).toEqual([
+    { id: 'b.dialog', kind: 'approval' },
+    { id: 'b.dialog.1', kind: 'dialog' },
   ]);
 });
 

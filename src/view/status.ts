@@ -11,6 +11,7 @@ import type { Program } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import { approversOf, verdictFor } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
+import type { PauseCause } from '../kernel/spending.ts';
 import {
   type AgentState,
   frameOf,
@@ -47,7 +48,21 @@ export interface StatusView {
   readonly gates: readonly GateView[];
   readonly counts: Counts;
   readonly cost: CostView;
+  /** Why it is paused, if a budget is the reason. */
+  readonly pause: PauseView | null;
   readonly warnings: readonly string[];
+}
+
+export interface PauseView {
+  readonly reason: 'budget';
+  readonly budget: string;
+  readonly limit: number;
+  readonly spent: number;
+  readonly reserved: number;
+  /** For the turn that did not start. */
+  readonly needed: number;
+  /** Resumes the run with just enough. */
+  readonly command: string;
 }
 
 /** Why a run failed: the step that caused it, or only a reason if none did. */
@@ -108,8 +123,8 @@ export interface GateView {
   /** Null if it was decided before a step requested it. */
   readonly step: string | null;
   readonly status: 'open' | 'approved' | 'rejected';
-  /** Whether it asks for yes or no, or for a text. */
-  readonly kind: 'approval' | 'question';
+  /** `approval`: yes or no. `question`: a text. `dialog`: a question of an agent in its terminal, yes or no. */
+  readonly kind: 'approval' | 'question' | 'dialog';
   readonly prompt: string | null;
   readonly opened_at: string | null;
   /** Only these may decide it; null: any person. */
@@ -123,16 +138,17 @@ export type Counts = Readonly<Record<Exclude<StepStatus, 'completing'>, number>>
 /** `id` is used if the run has not started and its state has none. */
 export function statusView(state: RunState, { id = null }: { readonly id?: string | null } = {}): StatusView {
   const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
-  const { counts, cost, warnings, ...facts } = runFacts(state);
+  const { counts, cost, pause, warnings, ...facts } = runFacts(state);
   return {
     ...facts,
     id: facts.id ?? id,
     steps: Object.fromEntries(shownSteps(state).map((step) => [step.id, stepStatusView(step)])),
-    agents: [...agentViews(state), ...startingViews(state), ...laneViews(state)],
+    agents: agentsOf(state),
     // Undecided gates without a waiting request are left out.
     gates: [...openGates(state), ...decided.map((gate) => gateView(state, gate))],
     counts,
     cost,
+    pause,
     warnings,
   };
 }
@@ -154,8 +170,31 @@ export function runFacts(state: RunState): Omit<StatusView, 'steps' | 'agents' |
     meta: request?.meta ?? {},
     counts: countsOf(shownSteps(state)),
     cost: costView(state.cost),
+    pause: pauseView(state),
     warnings: [...state.warnings],
   };
+}
+
+function pauseView({ pause, request, end, phase }: RunState): PauseView | null {
+  if (pause === null || request === null || end !== 'paused' || phase !== 'ended') return null;
+  const { budget, limit, spent, reserved, needed } = pause;
+  const command = `meow resume ${resumeArguments(request.id, raiseFlag(pause))}`;
+  return { reason: 'budget', budget, limit, spent, reserved, needed, command };
+}
+
+/** What raises every budget by what the next turn needs; by a guess if that is unknown. */
+export function raiseFlag({ unit, limit, spent, reserved, needed }: PauseCause): string {
+  const least = unit === 'usd' ? 0.5 : 100_000;
+  const missing = spent + reserved + (needed === 0 ? least : needed) - limit;
+  // Rounded up to cents, but not because sums of dollars are not exact.
+  return unit === 'usd'
+    ? `--extra-usd ${(Math.ceil(missing * 100 - 1e-6) / 100).toFixed(2)}`
+    : `--extra-tokens ${Math.ceil(missing)}`;
+}
+
+/** An id with a leading dash would be read as a flag. Flags come before `--`. */
+export function resumeArguments(id: string, ...flags: readonly string[]): string {
+  return (id.startsWith('-') ? [...flags, `-- ${id}`] : [id, ...flags]).join(' ');
 }
 
 /** Whether a run should go on, but has no engine. */
@@ -322,7 +361,12 @@ function isWaitingForPerson(state: RunState): boolean {
   return true;
 }
 
-function agentViews(state: RunState): readonly AgentView[] {
+/** Agents of all kinds: started ones, those that are being started, and lanes. */
+export function agentsOf(state: RunState): readonly AgentView[] {
+  return [...namedAgents(state), ...startingViews(state), ...laneViews(state)];
+}
+
+function namedAgents(state: RunState): readonly AgentView[] {
   return [...state.agents.values()].map(({ name, status, info, busy }) => ({
     id: name,
     status: agentStatus(status, busy !== null),
@@ -433,13 +477,20 @@ function gateView(state: RunState, gate: GateState): GateView {
     id: gate.name,
     step,
     status: verdict === null ? 'open' : verdict.approved ? 'approved' : 'rejected',
-    kind: state.steps.get(step ?? '')?.definition.executor === 'ask' ? 'question' : 'approval',
+    kind: gateKind(state.steps.get(step ?? ''), gate.name),
     prompt: promptOf(state, gate),
     opened_at: moment(gate.openedAt),
     approvers: approversOf(state, gate.name),
     decided_by: verdict?.by ?? null,
     notes: verdict?.notes ?? null,
   };
+}
+
+/** The engine opens the gate of a dialog under a name that it derives from the step (kernel/gates.ts). */
+function gateKind(step: StepState | undefined, gate: string): GateView['kind'] {
+  if (step?.definition.executor === 'ask') return 'question';
+  const dialog = step === undefined ? '' : `${step.id}.dialog.`;
+  return dialog !== '' && gate.startsWith(dialog) && /^\d+$/.test(gate.slice(dialog.length)) ? 'dialog' : 'approval';
 }
 
 /** All questions that one decision answers: the last one must not hide the others. */

@@ -9,7 +9,17 @@ import { exhaustedLimit } from '../kernel/prepare-step.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import { failedSteps, shownSteps, stepWithOutput } from './cause.ts';
 import { cut, type Palette } from './row.ts';
-import { type Counts, countsOf, describeCause, gateCommand, openGates, resultOf, runStatus } from './status.ts';
+import {
+  type Counts,
+  countsOf,
+  describeCause,
+  gateCommand,
+  openGates,
+  raiseFlag,
+  resultOf,
+  resumeArguments,
+  runStatus,
+} from './status.ts';
 import { costText, runDuration } from './usage.ts';
 
 const FAILURES_SHOWN_MAX = 5;
@@ -115,18 +125,20 @@ function nextCommands(state: RunState, failed: readonly StepState[]): readonly s
   else if (first !== undefined) commands.push(`meow ${first.attempt === 0 ? 'show' : 'why'} ${run} ${first.id}`);
   if (status === 'waiting' || status === 'paused')
     for (const gate of openGates(state)) commands.push(gateCommand(run, gate));
-  const raised = limitFlags(state, failed).map((flag) => `${flag} N`);
-  const args = run === id ? [id, ...raised] : [...raised, run];
-  if (canResume(state)) commands.push(`meow resume ${args.join(' ')}`);
+  if (canResume(state)) commands.push(`meow resume ${resumeArguments(id, ...raisingFlags(state, failed))}`);
   return commands;
 }
 
 /** Flags that raise the limits which ended the run. */
-function limitFlags(state: RunState, failed: readonly StepState[]): readonly string[] {
-  const limit = runStatus(state) === 'paused' ? exhaustedLimit(state) : null;
-  if (limit !== null) return [LIMIT_FLAGS[limit.what]];
+function raisingFlags(state: RunState, failed: readonly StepState[]): readonly string[] {
+  const isPaused = runStatus(state) === 'paused';
+  const limit = isPaused ? exhaustedLimit(state) : null;
+  if (limit !== null) return [`${LIMIT_FLAGS[limit.what]} N`];
+  if (isPaused && state.pause !== null) return [raiseFlag(state.pause)];
   const messages = failed.flatMap(({ failure }) => (failure?.kind === 'expansion-limit' ? [failure.message] : []));
-  return GROWTH_FLAGS.flatMap(([start, flag]) => (messages.some((text) => text.startsWith(start)) ? [flag] : []));
+  return GROWTH_FLAGS.flatMap(([start, flag]) =>
+    messages.some((text) => text.startsWith(start)) ? [`${flag} N`] : [],
+  );
 }
 
 /** Not if the workflow itself ended the run as failed. */

@@ -253,6 +253,7 @@ const LINES = {
   'event-received': none,
   'iterations-named': none,
   'wait-released': none,
+  'usage-reserved': none,
   'usage-counted': none,
   'frame-failing': none,
   'value-returned': none,

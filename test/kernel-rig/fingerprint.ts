@@ -5,7 +5,7 @@ import type { RunState } from '../../src/kernel/state.ts';
 
 export function fingerprint(state: RunState): unknown {
   const queued = new Set([...state.agents.values()].flatMap(({ queue }) => [...queue]));
-  const ready = [...state.agenda.ready, ...state.agenda.readyForAgent, ...queued].filter(
+  const ready = [...state.agenda.ready, ...state.agenda.readyForAgent, ...state.agenda.unadmitted, ...queued].filter(
     ({ status }) => status === 'pending',
   );
   return {
@@ -68,6 +68,10 @@ export function fingerprint(state: RunState): unknown {
     transitions: state.transitions,
     turns: state.turns,
     allowance: state.allowance,
+    budgets: state.budgets,
+    extra: state.extra,
+    spending: { ...state.spending, reservations: [...state.spending.reservations], known: [...state.spending.known] },
+    pause: state.pause,
     limits: state.limits,
     busy: Object.fromEntries(
       [...state.agents].filter(([, { busy }]) => busy !== null).map(([name, { busy }]) => [name, busy?.id]),

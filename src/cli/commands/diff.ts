@@ -2,7 +2,8 @@
 
 import { findProject } from '../../app/project.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { runDiff, runDiffLines } from '../../view/run-diff.ts';
+import { runDiffLines } from '../../view/run-diff-lines.ts';
+import { runDiff } from '../../view/run-diff.ts';
 import type { Switches } from '../flags.ts';
 import { EXIT, printLines, printResult } from '../output.ts';
 import { paletteFor } from '../terminal.ts';

@@ -8,6 +8,7 @@ import type { LiveRun, Reporter, RunState } from '../../app/observer.ts';
 import {
   type Allowance,
   createRun,
+  type Extra,
   prepareRun,
   type Fork,
   type PreparedRun,
@@ -43,6 +44,8 @@ interface RunOptions extends Omit<RunFlags, 'reference' | 'allowance'> {
   readonly maxTransitions?: number;
   readonly budgetUsd?: number;
   readonly budgetTokens?: number;
+  readonly extraUsd?: number;
+  readonly extraTokens?: number;
   readonly maxDepth?: number;
   readonly maxSteps?: number;
   readonly asEngine?: true;
@@ -58,11 +61,17 @@ export async function run(path: string | undefined, options: RunOptions): Promis
     throw new UsageError('meow run needs a workflow', 'meow run PATH[#WORKFLOW]; to start with an example: meow init');
   }
   if (options.onlyPending) throw new UsageError('--only-pending is for resuming', 'meow resume ID --only-pending');
+  if (options.extraUsd !== undefined || options.extraTokens !== undefined)
+    throw new UsageError('--extra-usd and --extra-tokens are for resuming', 'a new run has its budget: --budget-usd X');
   return start(findProject(), path, options);
 }
 
 export function resume(id: string, { reload, ...options }: RunOptions & { readonly reload?: true }): Promise<number> {
-  if (reload) return fork(id, options, true);
+  if (reload) {
+    if (options.extraUsd !== undefined || options.extraTokens !== undefined)
+      throw new UsageError('--extra-usd and --extra-tokens raise the budgets of the run itself', 'leave out --reload');
+    return fork(id, options, true);
+  }
   return run(undefined, { ...options, resume: id });
 }
 
@@ -158,7 +167,12 @@ async function resumeIn(project: Project, wanted: string, options: RunOptions): 
   printDiagnostics(settings.diagnostics, paletteFor(process.stderr));
   if (hasErrors(settings.diagnostics)) return EXIT.failed;
   const { limits } = settings.config;
-  const how = { retryFailed: options.onlyPending !== true, allowance: allowanceIn(options), limits };
+  const how = {
+    retryFailed: options.onlyPending !== true,
+    allowance: allowanceIn(options),
+    limits,
+    ...extraIn(options),
+  };
   const parts = { store, config: settings.config, adapters: new Adapters(project) };
   const onHeld = ({ state }: LiveRun): void => warnOfChanges(project, id, state.program);
   return finish(parts, options, (session) => resumeSession(session, id, how), onHeld);
@@ -203,10 +217,20 @@ const LIMITS = [
   { limit: 'agents', option: 'maxAgents', flag: '--max-agents' },
 ] as const;
 
+const EXTRAS = [
+  { option: 'extraUsd', flag: '--extra-usd' },
+  { option: 'extraTokens', flag: '--extra-tokens' },
+] as const;
+
 /** Only the limits that the flags name. */
 function allowanceIn(options: RunOptions): Partial<Allowance> {
   const given = LIMITS.filter(({ option }) => options[option] !== undefined);
   return Object.fromEntries(given.map(({ limit, option }) => [limit, options[option] ?? null]));
+}
+
+function extraIn({ extraUsd, extraTokens }: RunOptions): { readonly extra?: Partial<Extra> } {
+  if (extraUsd === undefined && extraTokens === undefined) return {};
+  return { extra: { usd: extraUsd ?? 0, tokens: extraTokens ?? 0 } };
 }
 
 async function finish(
@@ -273,7 +297,7 @@ function flagsForEngine(options: RunOptions): readonly string[] {
   return [
     ...(options.onlyPending ? ['--only-pending'] : []),
     ...(options.wait === false ? ['--no-wait'] : []),
-    ...[...(isNew ? [] : LIMITS), ...GROWTH_LIMITS].flatMap(({ option, flag }) =>
+    ...[...(isNew ? [] : [...LIMITS, ...EXTRAS]), ...GROWTH_LIMITS].flatMap(({ option, flag }) =>
       options[option] === undefined ? [] : [flag, String(options[option])],
     ),
   ];

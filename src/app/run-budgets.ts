@@ -1,0 +1,34 @@
+// The budgets of a run, from the configuration of the user and of the project: both hold.
+
+import type { Budgets, RunRequest } from '../ir/program.ts';
+import type { Config } from '../languages/config.ts';
+import { hasForks } from './budget-ledger.ts';
+
+/** Null if the configuration limits nothing, and no fork shares the budget of the run. */
+export function budgetsOf(
+  { money: { budgets } }: Pick<Config, 'money'>,
+  { runs, id }: { readonly runs: string; readonly id: string },
+): Budgets | null {
+  const relatives = hasForks(runs, id);
+  if (budgets.length === 0 && !relatives) return null;
+  return {
+    runUsd: smallest(budgets.map(({ runUsd }) => runUsd)),
+    agentUsd: smallest(budgets.map(({ agentUsd }) => agentUsd)),
+    days: budgets.some(({ dayUsd, dayTokens }) => dayUsd !== null || dayTokens !== null),
+    relatives,
+    // Budgets of flags alone are reached, and reserve nothing.
+    reserveUsd: Math.max(0, ...budgets.map(({ reserveUsd }) => reserveUsd)),
+  };
+}
+
+/** With the budgets of the configuration. */
+export function withBudgets(config: Pick<Config, 'money'>, runs: string, request: RunRequest): RunRequest {
+  const { budgets: _, ...rest } = request;
+  const budgets = budgetsOf(config, { runs, id: request.id });
+  return budgets === null ? rest : { ...rest, budgets };
+}
+
+function smallest(limits: readonly (number | null)[]): number | null {
+  const set = limits.filter((limit) => limit !== null);
+  return set.length === 0 ? null : Math.min(...set);
+}
