@@ -172,6 +172,11 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--project <dir>', 'only this project; may be repeated (default: all that have run something)', collect)
     .action(calls(async () => (await import('./commands/top.ts')).top));
 
+  command('Inspecting runs', 'ui export ID [--with-outputs]', 'save a run as a page that opens without meow')
+    .arguments('[action] [id]')
+    .option('--with-outputs', 'with the ends of the outputs of steps: export')
+    .action(calls(async () => (await import('./commands/ui.ts')).ui));
+
   command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first')
     .alias('ls')
     .option('--status <s>', 'only runs with this status')
