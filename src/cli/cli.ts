@@ -172,7 +172,8 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--project <dir>', 'only this project; may be repeated (default: all that have run something)', collect)
     .action(calls(async () => (await import('./commands/top.ts')).top));
 
-  command('Inspecting runs', 'ui [FLAGS]', 'see and steer all runs of this machine in a browser')
+  command('Inspecting runs', 'ui [export ID] [FLAGS]', 'see and steer all runs of this machine in a browser')
+    .arguments('[action] [id]')
     .option('--port <n>', 'port of the address (default: 6369, or a free one)', port)
     .option('--open', 'open the address in your browser')
     .option('--read-only', 'only show: refuse every decision, key and start')
@@ -182,6 +183,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--tls-key <file>', 'private key of the certificate, in PEM format')
     .option('--insecure-plain-http', 'listen without a certificate: the token can be read on the network')
     .option('--json', 'print the address, port and pid as one JSON object')
+    .option('--with-outputs', 'with the ends of the outputs of steps: export')
     .action(calls(async () => (await import('./commands/ui.ts')).ui));
 
   command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first')

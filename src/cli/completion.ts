@@ -86,7 +86,7 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   stop: ['run'],
   status: ['run'],
   top: [],
-  ui: [],
+  ui: [wordsOf('export'), 'run'],
   list: [],
   show: ['run', 'step'],
   trace: ['run'],

@@ -6,12 +6,12 @@ import { messageOf } from '../app/agent-requests.ts';
 import { decideGate, verbOf } from '../app/decide-gate.ts';
 import { requireQuestion } from '../app/gate-choice.ts';
 import { readSettings } from '../app/sources.ts';
+import { userName } from '../app/user-name.ts';
 import type { JsonMap } from '../base/json.ts';
 import type { NamedRuns } from './named-runs.ts';
 import type { Done } from './protocol.ts';
 import { jsonReply, type Reply, refusalReply } from './reply.ts';
 import { flagIn, optionalTextIn, readBody, runNameIn, textIn } from './request-body.ts';
-import { userName } from './session.ts';
 
 export interface ActionContext {
   readonly runs: NamedRuns;

@@ -1,10 +1,10 @@
 // Who may talk to the server. The checks run in this order, before anything of the request is used:
 //
-//   guard/1  Host names this server. A page of another host that resolves to this machine has another Host.
-//   guard/2  Only GET and POST.
-//   guard/3  A POST and a WebSocket come from a page of this server: Origin is present and ours.
-//   guard/4  Everything but assets, the terminal's frame and the token exchange needs the cookie of this start.
-//   guard/5  Under --read-only a POST does nothing, except for the token exchange.
+//   access/1  Host names this server. A page of another host that resolves to this machine has another Host.
+//   access/2  Only GET and POST.
+//   access/3  A POST and a WebSocket come from a page of this server: Origin is present and ours.
+//   access/4  Everything but assets, the terminal's frame and the token exchange needs the cookie of this start.
+//   access/5  Under --read-only a POST does nothing, except for the token exchange.
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';

@@ -1,10 +1,9 @@
 // What a page asks first: the version, the user, and the projects.
 
-import { userInfo } from 'node:os';
-
-import { tolerate } from '../sys/errors.ts';
-import type { NamedRuns } from './named-runs.ts';
 import { dirname } from 'node:path';
+
+import { userName } from '../app/user-name.ts';
+import type { NamedRuns } from './named-runs.ts';
 import type { SessionDocument } from './protocol.ts';
 
 export interface ServerFacts {
@@ -22,10 +21,4 @@ export function sessionDocument(facts: ServerFacts, runs: NamedRuns): SessionDoc
     projects: projects.map(({ name, meow }) => ({ name, folder: dirname(meow) })),
     remarks: remark === null ? [] : [remark],
   };
-}
-
-/** Who decides. */
-export function userName(): string {
-  // The system has no name for this user.
-  return tolerate(['ENOENT'], process.env['USER'] ?? 'somebody', () => userInfo().username);
 }

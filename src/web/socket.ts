@@ -1,9 +1,9 @@
 // One tab's socket: what it has subscribed to, and what it is sent.
 //
-//   socket/1  A page that does not read is dropped, and asks again for what it lacks: at most QUEUED_BYTES_MAX are queued for
+//   page-socket/1  A page that does not read is dropped, and asks again for what it lacks: at most QUEUED_BYTES_MAX are queued for
 //             it beside the message that is being sent, and nothing may stay unsent for STALLED_MS.
-//   socket/2  A message that is not one of the protocol closes the socket. Nothing that a page sends stops the server.
-//   socket/3  Records are sent in the order of the journal, and the next ones are read only when the last ones have left.
+//   page-socket/2  A message that is not one of the protocol closes the socket. Nothing that a page sends stops the server.
+//   page-socket/3  Records are sent in the order of the journal, and the next ones are read only when the last ones have left.
 
 import type { RawData, WebSocket } from 'ws';
 

@@ -10,7 +10,7 @@ import { type Browser as Chromium, type BrowserContext, chromium, type Page } fr
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
 /** The program; null if this machine has none. `npm run setup` installs it. */
-export function chromiumPath(): string | null {
+function chromiumPath(): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
   const paths = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));
   return paths.find((path) => existsSync(path)) ?? null;

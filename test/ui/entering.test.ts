@@ -19,7 +19,7 @@ test('the printed address shows the fleet, and the token leaves the address', as
   await page.getByRole('status', { name: 'Connection' }).getByText('live').waitFor();
   await page.getByText('first').first().waitFor();
   expect(page.url()).toBe(`${ui.origin}/`);
-  expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
+  expect(await page.evaluate<number>('history.length')).toBeLessThanOrEqual(2);
   expect(requested.filter((url) => url.includes(ui.token) || !url.startsWith(ui.origin))).toEqual([]);
 });
 
