@@ -8,8 +8,11 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const FOLDER = 'src/page';
-/** `{{main.tsx}}` in them is the address of the asset that is built from that file. */
-const DOCUMENTS = ['page.html', 'enter.html'];
+/**
+ * `{{main.tsx}}` in them is the address of the asset that is built from that file, `{{text main.tsx}}` its text, and
+ * `{{hash main.tsx}}` the hash of its text for a content security policy. `{{run}}` stays: src/web/export.ts replaces it.
+ */
+const DOCUMENTS = ['page.html', 'enter.html', 'export.html'];
 /** Bundled by esbuild. */
 const BUNDLED = ['main.tsx', 'enter.ts', 'page.css'];
 /** Served as they are. */
@@ -58,10 +61,20 @@ function copied(name, contents) {
 
 function documentWith(name, template, assets) {
   return Buffer.from(
-    template.replaceAll(/\{\{([^}]+)\}\}/g, (_, source) => {
+    template.replaceAll(/\{\{(?:(text|hash) )?([^}]+)\}\}/g, (place, form, source) => {
+      if (place === '{{run}}') return place;
       const asset = assets.get(source);
       if (asset === undefined) throw new Error(`${name}: no asset is built from ${source}`);
-      return `${ASSETS}${asset.name}`;
+      if (form === undefined) return `${ASSETS}${asset.name}`;
+      const text = inlineText(asset);
+      return form === 'text' ? text : `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
     }),
   );
+}
+
+/** For an element `script` or `style`: nothing in the text may end it, or hide its end. */
+function inlineText({ name, contents }) {
+  const text = contents.toString('utf8');
+  if (/<\/(script|style)|<!--/i.test(text)) throw new Error(`${name} cannot be part of a document: it contains markup`);
+  return text;
 }

@@ -86,6 +86,7 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   stop: ['run'],
   status: ['run'],
   top: [],
+  ui: [wordsOf('export'), 'run'],
   list: [],
   show: ['run', 'step'],
   trace: ['run'],
@@ -143,6 +144,9 @@ function valueKinds({ statuses, templates }: CompletedNames): Readonly<Record<st
     'graph --coverage': 'files',
     '--junit': 'files',
     'top --project': 'files',
+    'ui --project': 'files',
+    'ui --tls-cert': 'files',
+    'ui --tls-key': 'files',
     '-o': 'files',
   };
 }

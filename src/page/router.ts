@@ -1,15 +1,18 @@
-// The route that is shown follows the address, and links change the address without loading a document.
+// The route that is shown follows the address, and links change the address without loading a document. In an exported file
+// the address of the page is the fragment of that of the file.
 
 import { signal } from '@preact/signals';
 import { parseAddress, type Route, runAddress, type RunSelection } from './addresses.ts';
+import { exported } from './exported.ts';
 
-export const route = signal<Route>(parseAddress(location.pathname, location.search));
+export const route = signal<Route>(readRoute());
 
 /** `replace`: without a history entry, for what back should not undo. */
 export function navigate(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  if (address === location.pathname + location.search) return;
-  if (replace) history.replaceState(null, '', address);
-  else history.pushState(null, '', address);
+  if (address === shownAddress()) return;
+  const url = exported === null ? address : `#${address}`;
+  if (replace) history.replaceState(null, '', url);
+  else history.pushState(null, '', url);
   const before = route.value.kind;
   readAddress();
   if (!replace && (before !== 'run' || route.value.kind !== 'run')) scrollTo(0, 0);
@@ -39,5 +42,15 @@ export function followAddress(): void {
 }
 
 function readAddress(): void {
-  route.value = parseAddress(location.pathname, location.search);
+  route.value = readRoute();
+}
+
+function readRoute(): Route {
+  const [path = '', query = ''] = shownAddress().split('?', 2);
+  return parseAddress(path, query);
+}
+
+function shownAddress(): string {
+  if (exported === null) return location.pathname + location.search;
+  return location.hash.length > 1 ? location.hash.slice(1) : runAddress(exported.name);
 }

@@ -45,6 +45,8 @@ const OFFERS: readonly Offer[] = [
   { line: 'meow adapter show cl', words: ['claude'] },
   { line: 'meow list --status fa', words: ['failed'] },
   { line: 'meow help fo', words: ['fork'] },
+  { line: 'meow ui ex', words: ['export'] },
+  { line: 'meow ui export fi', words: ['first'] },
   { line: 'meow logs none ', words: [] },
   { line: 'meow version ', words: [] },
 ];
