@@ -64,5 +64,8 @@ function textsOf(effect: EffectSpec<FilledText>): Readonly<Record<string, Filled
       return { operation: effect.operation.kind };
     case 'inspect':
       return { inspection: effect.inspection.kind };
+    default:
+      // In a run of another version.
+      return {};
   }
 }

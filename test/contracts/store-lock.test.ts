@@ -1,7 +1,7 @@
 // The lock, with flock(1) and without it: one holder at a time under contention, and never a dead one.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -140,7 +140,9 @@ async function die(): Promise<void> {
     const file = join(folder, name);
     const text = await readIfThere(file);
     if (!text.includes(`"nonce":"${holder?.nonce}"`)) continue;
-    await writeFile(file, text.replace(/"bootId":"[^"]*"/, '"bootId":"another"'));
+    // By rename: a reader must not find it empty, as the lock of a crash.
+    await writeFile(`${file}.dead`, text.replace(/"bootId":"[^"]*"/, '"bootId":"another"'));
+    await rename(`${file}.dead`, file);
     return;
   }
   throw new Error('nobody holds the lock');

@@ -16,7 +16,7 @@ test('every view works for a run that has ended', async () => {
 
   const status = await rig.status('look');
   expect(Object.keys(status)).toEqual(
-    'id language source status started_at ended_at forked_from result error vars meta steps agents gates counts cost warnings workspace engine interrupted'.split(
+    'id language source status started_at ended_at forked_from result error vars meta steps agents gates counts cost pause warnings workspace engine interrupted'.split(
       ' ',
     ),
   );
