@@ -126,7 +126,8 @@ export async function runTest<T>(
     if (error instanceof UsageError) throw new TestError(error.message);
     throw error;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    // Most tests write nothing; an error that `force` ignores takes longer than a question.
+    if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
   }
 }
 

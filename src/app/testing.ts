@@ -16,7 +16,7 @@ import type { CompiledWorkflow } from './compile.ts';
 import { answersOf, type CalmRun, type FaultOptions, searchFaults } from './test-faults.ts';
 import { type RanTest, runTest, TestedWorkflow, TestError } from './test-run.ts';
 import { workflowBeside } from './workflow-beside.ts';
-import { statusView } from '../view/status.ts';
+import { type StatusView, statusView } from '../view/status.ts';
 
 export interface TestOptions {
   /** Part of a name, with wildcards; null: all tests. */
@@ -138,7 +138,7 @@ async function resultOf(
       ...judgeTrace(found, test, storyText(story), update),
     ];
     const swept =
-      crash && failures.length === 0 ? await sweep(workflow, found, test, end) : { deaths: 0, failures: [] };
+      crash && failures.length === 0 ? await sweep(workflow, found, test, judged) : { deaths: 0, failures: [] };
     const { answers } = judged;
     const faulty =
       faults !== null && failures.length === 0
@@ -168,13 +168,16 @@ function judgeOnce(
   { path, content }: FoundTests,
   test: WorkflowTest,
   death: Death | null,
-): Promise<CalmRun & { readonly failures: readonly TestFailure[] }> {
-  return runTest(workflow, test, { testFile: path, death }, (ran: RanTest) => ({
-    end: ran.end,
-    failures: judgeTest(test, content.claims, ran.end, ran.readFile),
-    answers: answersOf(test, ran),
-  }));
+): Promise<JudgedRun> {
+  return runTest(workflow, test, { testFile: path, death }, (ran: RanTest) => {
+    const { end, readFile } = ran;
+    const status = statusView(end.state);
+    const failures = judgeTest(test, content.claims, { end, status }, readFile);
+    return { end, status, failures, answers: answersOf(test, ran) };
+  });
 }
+
+type JudgedRun = CalmRun & { readonly status: StatusView; readonly failures: readonly TestFailure[] };
 
 function judgeTrace(
   { path }: FoundTests,
@@ -197,17 +200,18 @@ async function sweep(
   workflow: TestedWorkflow,
   found: FoundTests,
   test: WorkflowTest,
-  calm: WorldEnd,
+  calm: Pick<JudgedRun, 'end' | 'status'>,
 ): Promise<{ readonly deaths: number; readonly failures: readonly TestFailure[] }> {
   let deaths = 0;
   const wanted = resultsOf(calm);
-  for (let seq = 1; seq <= calm.records.length; seq += 1) {
+  for (let seq = 1; seq <= calm.end.records.length; seq += 1) {
     for (const when of ['before', 'after'] as const) {
-      const { end, failures } = await judgeOnce(workflow, found, test, { seq, when });
+      const judged = await judgeOnce(workflow, found, test, { seq, when });
+      const { end, failures } = judged;
       deaths += end.deaths;
       const told = failures.map((each) => ({ ...each, message: `killed ${when} record ${seq}: ${each.message}` }));
       if (told.length > 0) return { deaths, failures: told };
-      const different = differenceOf(wanted, resultsOf(end), isComplete(end));
+      const different = differenceOf(wanted, resultsOf(judged), isComplete(end));
       if (different !== null) {
         const message = `killed ${when} record ${seq}: ${different}`;
         return { deaths, failures: [{ expect: 'crash', expected: null, got: null, message }] };
@@ -226,9 +230,8 @@ function isComplete({ kind, state }: WorldEnd): boolean {
  * What a crash must not change, by step: its result, how often it was attempted, and how often an agent was prompted for it.
  * Every repetition works in a folder of its own.
  */
-function resultsOf(end: WorldEnd): ReadonlyMap<string, string> {
+function resultsOf({ end, status: { steps } }: Pick<JudgedRun, 'end' | 'status'>): ReadonlyMap<string, string> {
   const { state, prompts } = end;
-  const { steps } = statusView(state);
   const folder = dirname(state.request?.cwd ?? '');
   const isCompared = (status: string): boolean => isComplete(end) || status === 'done' || status === 'failed';
   const turns = new Map<string, number>();

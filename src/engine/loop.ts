@@ -147,7 +147,8 @@ export class Engine implements LiveRun {
     } finally {
       this.#deadlines.disarm();
       this.#ended = true;
-      this.#over.abort();
+      // Without a reason, an error with a stack trace would be made.
+      this.#over.abort('the run has ended');
       await this.#closeAdmission();
       for (const { reject } of this.#queue.splice(0)) reject(new UsageError('the run has ended'));
     }

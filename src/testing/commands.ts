@@ -115,7 +115,7 @@ export class SimulatedCommands {
     const { files } = this.#world;
     const cwd = spec.cwd === null ? this.#world.cwd : resolve(this.#world.cwd, this.#world.text(spec.cwd));
     for (const [path, text] of Object.entries(end.files)) write(join(cwd, path), text);
-    const folder = stepFolder(files, effect.step, effect.attempt);
+    const folder = stepFolder(files, effect.step, effect.attempt, 'start');
     if (end.stdout !== '' || readsOutput(spec)) write(stepFile(folder, 'stdout'), end.stdout);
     if (end.stderr !== '' || readsOutput(spec)) write(stepFile(folder, 'stderr'), end.stderr);
     this.#world

@@ -74,12 +74,7 @@ export function readExpectations(report: Report, table: TomlTable | null): Expec
     outcomes: entriesAt(report, given, 'outcomes', (value) =>
       textIn(report, value, 'an outcome', 'For example "completed".'),
     ),
-    outputs: new Map(
-      [...entriesAt(report, given, 'outputs', (value) => ({ json: tomlToJson(value) }))].map(([key, { json }]) => [
-        key,
-        json,
-      ]),
-    ),
+    outputs: outputsIn(report, given),
     error: {
       step: error === null ? null : (stringAt(report, error, 'step')?.value ?? null),
       type: error === null ? null : (stringAt(report, error, 'type')?.value ?? null),
@@ -97,6 +92,9 @@ export function readExpectations(report: Report, table: TomlTable | null): Expec
   };
 }
 
+/** One for all tests: a file may have thousands, and most expect little. */
+const NOTHING: ReadonlyMap<never, never> = new Map<never, never>();
+
 const EMPTY: TomlTable = { kind: 'table', place: { from: 0, to: 0 }, entries: new Map() };
 
 function entriesAt<T>(
@@ -106,11 +104,18 @@ function entriesAt<T>(
   read: (value: TomlValue) => T | null,
 ): ReadonlyMap<string, T> {
   const found = tableAt(report, table, key, `Write it as a table: ${key} = { … }.`);
+  if (found === null) return NOTHING;
   const entries = [...(found?.entries.values() ?? [])].flatMap(({ key: name, value }) => {
     const one = read(value);
     return one === null ? [] : [[name, one] as const];
   });
   return new Map(entries);
+}
+
+/** A value may be null. */
+function outputsIn(report: Report, table: TomlTable): Expectations['outputs'] {
+  const found = entriesAt(report, table, 'outputs', (value) => ({ json: tomlToJson(value) }));
+  return found.size === 0 ? NOTHING : new Map([...found].map(([key, { json }]) => [key, json]));
 }
 
 function statusIn(report: Report, value: TomlValue): ExpectedStatus | null {
@@ -161,7 +166,7 @@ const COSTS = ['usd', 'tokens', 'turns'] as const;
 
 function costIn(report: Report, table: TomlTable): Expectations['cost'] {
   const found = tableAt(report, table, 'cost', 'For example cost = { usd = "<= 2.50" }.');
-  if (found === null) return new Map();
+  if (found === null) return NOTHING;
   checkKeys(report, found, namesOf(EXPECTED_COST.keys), 'cost', 'error');
   return new Map(
     COSTS.flatMap((name) => {

@@ -8,7 +8,7 @@ import { segmentMatcher } from '../base/names.ts';
 import { exactDuration } from '../base/time.ts';
 import type { Claim } from '../ir/claim.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { type StatusView, statusView } from '../view/status.ts';
+import type { StatusView } from '../view/status.ts';
 import { judgeClaims } from './claims.ts';
 import { namesIn, type StepNames } from './commands.ts';
 import type { Compared, ExpectedFile, ExpectedPrompt, Expectations } from './expectations.ts';
@@ -21,14 +21,14 @@ import { endedSteps, type WorldEnd } from './world.ts';
 /** Reads a file of the folder in which the run worked; null if it does not exist. */
 export type ReadFile = (path: string) => string | null;
 
+/** `status`: of the run at its end. */
 export function judgeTest(
   test: WorkflowTest,
   claims: readonly Claim[],
-  end: WorldEnd,
+  { end, status }: { readonly end: WorldEnd; readonly status: StatusView },
   readFile: ReadFile,
 ): readonly TestFailure[] {
   const { expect } = test;
-  const status = statusView(end.state);
   const judged = [
     ...judgeCommands(end),
     ...judgeRun(expect, end, status),
@@ -131,7 +131,8 @@ function judgeMatches(
   expected: string,
   valueOf: (step: StatusView['steps'][string]) => string | null,
 ): readonly TestFailure[] {
-  const matching = Object.entries(steps).filter(([id]) => segmentMatcher(pattern)(id));
+  const isMeant = segmentMatcher(pattern);
+  const matching = Object.entries(steps).filter(([id]) => isMeant(id));
   const path = `${key}.${pattern}`;
   if (matching.length === 0)
     return [failureAt(path, expected, null, `no step ${pattern} exists, expected ${expected}`)];

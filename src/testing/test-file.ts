@@ -161,14 +161,15 @@ const TEST_HINT = 'Write each test as a table of its own: [[test]], and below it
 function readRoot(report: Report, root: TomlTable): TestFile {
   checkKeys(report, root, namesOf(TEST_FILE.root.keys), 'the test file', 'error');
   const defaults = tableAt(report, root, 'defaults', 'Write it as a table: [defaults].');
+  const shared: SharedRules = new Map();
   if (defaults !== null) {
     checkKeys(report, defaults, namesOf(DEFAULTS.keys), 'defaults', 'error');
     // Tests that override a value do not read it.
-    readSettings(report, defaults, defaults);
+    readSettings(report, defaults, defaults, shared);
   }
   const seen = new Map<string, Place>();
   const tests = tablesIn(report, root, 'test', TEST_HINT).flatMap((table) => {
-    const test = readTest(report, table, defaults);
+    const test = readTest(report, table, defaults, shared);
     if (test === null) return [];
     const place = table.entries.get('name')?.value.place ?? table.place;
     const earlier = seen.get(test.name);
@@ -192,7 +193,12 @@ function readRoot(report: Report, root: TomlTable): TestFile {
   };
 }
 
-function readTest(report: Report, own: TomlTable, defaults: TomlTable | null): WorkflowTest | null {
+function readTest(
+  report: Report,
+  own: TomlTable,
+  defaults: TomlTable | null,
+  shared: SharedRules,
+): WorkflowTest | null {
   checkKeys(report, own, namesOf(TEST.keys), 'a test', 'error');
   const name = filledStringAt(
     report,
@@ -201,19 +207,34 @@ function readTest(report: Report, own: TomlTable, defaults: TomlTable | null): W
     'Say what the test shows: name = "a rejected release deploys nothing".',
   );
   if (!own.entries.has('name')) missing(report, own.place, 'the test', 'name', 'Say what it shows: name = "…".');
-  const settings = readSettings(report, own, defaults === null ? own : merged(own, defaults));
+  const settings = readSettings(report, own, defaults === null ? own : merged(own, defaults), shared);
   return name === null ? null : { name, ...settings };
 }
 
+/** Rules of the defaults that tests without such rules of their own share, by their list: a file may have thousands. */
+type SharedRules = Map<TomlValue, readonly Ruled[]>;
+
 /** `table`: its own keys, and those of the defaults. */
-function readSettings(report: Report, own: TomlTable, table: TomlTable): Omit<WorkflowTest, 'name'> {
-  const rules = <R>(key: string, { keys }: Table, read: (rule: TomlTable) => R): readonly (R & Ruled)[] =>
+function readSettings(
+  report: Report,
+  own: TomlTable,
+  table: TomlTable,
+  shared: SharedRules,
+): Omit<WorkflowTest, 'name'> {
+  const readRules = <R>(key: string, { keys }: Table, read: (rule: TomlTable) => R): readonly (R & Ruled)[] =>
     tablesIn(report, table, key, `Write each rule as a table of its own: [[test.${key}]].`).map((rule, index) => {
       checkKeys(report, rule, namesOf(keys), `a rule of [[test.${key}]]`, 'error');
       const isOwn = listOf(own, key).includes(rule);
       const optional = booleanAt(report, rule, 'optional') ?? !isOwn;
       return { ...read(rule), number: isOwn ? index : null, optional };
     });
+  const rules = <R>(key: string, described: Table, read: (rule: TomlTable) => R): readonly (R & Ruled)[] => {
+    const list = own.entries.has(key) ? undefined : table.entries.get(key)?.value;
+    const known = list === undefined ? undefined : (shared.get(list) as readonly (R & Ruled)[] | undefined);
+    const found = known ?? readRules(key, described, read);
+    if (list !== undefined) shared.set(list, found);
+    return found;
+  };
   const expect = tableAt(report, table, 'expect', 'Write it as a table: [test.expect].');
   return {
     variables: mapAt(report, table, 'variables', 'For example variables = { channel = "beta" }.'),
