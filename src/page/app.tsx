@@ -1,22 +1,37 @@
 // The whole page: the bar, and what the address names.
 
 import { connection } from './connection.ts';
+import { exported } from './exported.ts';
 import { FleetPage } from './fleet-page.tsx';
+import { ITEM_KEYS, type KeyCommand, showsKeys, useKeys } from './keys.ts';
+import { KeysDialog } from './keys-dialog.tsx';
 import { MessagePage } from './message-page.tsx';
-import { route } from './router.ts';
+import { navigate, route } from './router.ts';
 import { RunPage } from './run/run-page.tsx';
 import { line } from './shown-text.ts';
 import { TopBar } from './top-bar.tsx';
 
 export function App() {
+  useKeys('Everywhere', exported === null ? [...PAGE_KEYS, ...KEYS] : KEYS);
   return (
     <>
       <TopBar />
       <LostBar />
       <Shown />
+      <KeysDialog />
     </>
   );
 }
+
+const KEYS: readonly KeyCommand[] = [
+  ...ITEM_KEYS,
+  { key: '?', label: 'this list', press: () => void (showsKeys.value = !showsKeys.peek()) },
+];
+const PAGE_KEYS: readonly KeyCommand[] = [
+  { key: 'g f', label: 'go to the fleet', press: () => navigate('/') },
+  { key: 'g i', label: 'go to the inbox', press: () => navigate('/inbox') },
+  { key: 'g w', label: 'go to the workflows', press: () => navigate('/workflows') },
+];
 
 function LostBar() {
   const { value } = connection;

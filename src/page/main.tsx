@@ -4,10 +4,12 @@ import { render } from 'preact';
 import { App } from './app.tsx';
 import { startClock } from './clock.ts';
 import { connect } from './connection.ts';
+import { sendWhenLeft } from './decisions.ts';
 import { exported } from './exported.ts';
 import { followFleet } from './fleet-store.ts';
+import { listenToKeys } from './keys.ts';
 import { followAddress } from './router.ts';
-import { exchangeToken, takeToken } from './session.ts';
+import { askSession, exchangeToken, takeToken } from './session.ts';
 import { applyTheme } from './theme.ts';
 
 applyTheme();
@@ -17,7 +19,9 @@ if (exported === null) {
   if (token !== null) void exchangeToken(token);
   connect();
   followFleet();
+  sendWhenLeft();
 }
 followAddress();
 startClock();
+listenToKeys();
 render(<App />, document.querySelector('#page') ?? document.body);
