@@ -26,6 +26,7 @@ const ENTRIES = {
   agent: 'src/cli/agent.ts',
   mcp: 'src/mcp/tools.ts',
   lsp: 'src/lsp/server.ts',
+  web: 'src/web/server.ts',
   'offline-step-status': 'src/app/offline-step-status.ts',
   'sim-agent': 'src/sim/main.ts',
 };

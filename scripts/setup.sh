@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the programs that the tests need and npm does not provide: git, flock, make, tmux, ps, python3, ssh-keygen.
 # Does nothing if all are installed. If it cannot install, it names the missing ones and fails. As root it also tries to
-# install nvim, zsh and fish with apt-get; a test without its program is skipped.
+# install chromium, nvim, zsh and fish with apt-get; a test without its program is skipped.
 
 set -euo pipefail
 
@@ -41,7 +41,7 @@ give_up() {
 }
 
 # program : Debian package
-readonly OPTIONAL=(nvim:neovim zsh:zsh fish:fish)
+readonly OPTIONAL=(chromium:chromium nvim:neovim zsh:zsh fish:fish)
 
 try_optional() {
   local entry program package
@@ -49,7 +49,7 @@ try_optional() {
     IFS=: read -r program package <<<"$entry"
     command -v "$program" >/dev/null && continue
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null &&
-      DEBIAN_FRONTEND=noninteractive timeout 60 apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1; then
+      DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1; then
       continue
     fi
     echo "setup: $program is not installed; the test with it is skipped"

@@ -172,8 +172,17 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--project <dir>', 'only this project; may be repeated (default: all that have run something)', collect)
     .action(calls(async () => (await import('./commands/top.ts')).top));
 
-  command('Inspecting runs', 'ui export ID [--with-outputs]', 'save a run as a page that opens without meow')
+  command('Inspecting runs', 'ui [export ID] [FLAGS]', 'see and steer all runs of this machine in a browser')
     .arguments('[action] [id]')
+    .option('--port <n>', 'port of the address (default: 6369, or a free one)', port)
+    .option('--open', 'open the address in your browser')
+    .option('--read-only', 'only show: refuse every decision, key and start')
+    .option('--project <dir>', 'only this project; may be repeated (default: all that have run something)', collect)
+    .option('--listen <host:port>', 'also for other machines: needs a certificate')
+    .option('--tls-cert <file>', 'certificate for --listen, in PEM format')
+    .option('--tls-key <file>', 'private key of the certificate, in PEM format')
+    .option('--insecure-plain-http', 'listen without a certificate: the token can be read on the network')
+    .option('--json', 'print the address, port and pid as one JSON object')
     .option('--with-outputs', 'with the ends of the outputs of steps: export')
     .action(calls(async () => (await import('./commands/ui.ts')).ui));
 
@@ -393,6 +402,12 @@ function collect(value: string, before: readonly string[] | undefined): readonly
 
 function positive(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, 1 or more.');
+  return Number(text);
+}
+
+function port(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
   return Number(text);
 }
 

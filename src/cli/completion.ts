@@ -144,6 +144,9 @@ function valueKinds({ statuses, templates }: CompletedNames): Readonly<Record<st
     'graph --coverage': 'files',
     '--junit': 'files',
     'top --project': 'files',
+    'ui --project': 'files',
+    'ui --tls-cert': 'files',
+    'ui --tls-key': 'files',
     '-o': 'files',
   };
 }

@@ -20,6 +20,8 @@ export interface FleetDrawing {
   readonly scope: string;
   /** Time of day, for the corner; null leaves it out. */
   readonly clock: string | null;
+  /** The run whose row is marked; null marks none. */
+  readonly selected: FleetRun | null;
 }
 
 /** `run`: the row stands for this run. */
@@ -186,9 +188,9 @@ function runRows({ runs, needs }: FleetView, drawing: FleetDrawing): readonly Fl
   const room = Math.max(0, width - taken);
   return runs.map((run, index) => {
     const shown = waiting.has(`${run.project}/${run.id}`) && run.shown !== 'interrupted' ? 'waiting' : run.shown;
-    const text = line(
-      drawing,
-      sign(shown, drawing),
+    const isSelected = run === drawing.selected;
+    const segments = [
+      ...(isSelected ? marked(sign(shown, drawing), drawing) : [sign(shown, drawing)]),
       cell(run.id, idWidth, drawing, hasEnded(run.status) ? null : palette.bold),
       cell(`  ${sanitize(run.project)}`, projectWidth, drawing, palette.dim),
       ...(barWidth === 0 ? [] : [{ text: '  ', style: null }, ...bar(run, shown, barWidth, drawing)]),
@@ -196,9 +198,18 @@ function runRows({ runs, needs }: FleetView, drawing: FleetDrawing): readonly Fl
       cell(`  ${whatText(run)}`, room, drawing, run.status === 'failed' ? palette.red : null),
       cellRight(tookText(run, now), TOOK_WIDTH, drawing, palette.dim),
       cellRight(costs[index] ?? '', costWidth, drawing),
-    );
+    ];
+    const text = isSelected ? palette.inverse(row(segments, width, ellipsisOf(drawing))) : line(drawing, ...segments);
     return { text, run };
   });
+}
+
+/** Without colours, a mark shows which row is selected. */
+function marked({ text, style }: Segment, { ascii, palette }: FleetDrawing): readonly Segment[] {
+  return [
+    { text: ascii ? '>' : '›', style: palette.bold },
+    { text: text.slice(1), style },
+  ];
 }
 
 function countText({ counts }: FleetRun): string {

@@ -2,12 +2,15 @@
 
 export type Style = (text: string) => string;
 
-export type Palette = Readonly<Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta', Style>>;
+export type Palette = Readonly<
+  Record<'bold' | 'dim' | 'inverse' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta', Style>
+>;
 
 const plain: Style = (text) => text;
 export const plainPalette: Palette = {
   bold: plain,
   dim: plain,
+  inverse: plain,
   red: plain,
   green: plain,
   yellow: plain,

@@ -31,6 +31,7 @@ const LONGEST = [
   'test/attacks/gates.test.ts',
   'test/contracts/opcode-work.test.ts',
   'test/e2e/conductor-killed.test.ts',
+  'test/e2e/top.test.ts',
   'test/e2e/doctor.test.ts',
   'test/e2e/fork-rules.test.ts',
   'test/e2e/fork-sweep.test.ts',

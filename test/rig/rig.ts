@@ -269,6 +269,13 @@ export class Live {
     if (!said()) throw new Error(`it ended without ${pattern}:\n${this.#stdout}${this.#stderr}`);
   }
 
+  /** The first line of stdout. */
+  async firstLine(): Promise<string> {
+    await until(() => this.#stdout.includes('\n') || this.#over, 'its first line');
+    if (!this.#stdout.includes('\n')) throw new Error(`it ended without a line:\n${this.#stdout}${this.#stderr}`);
+    return this.#stdout.slice(0, this.#stdout.indexOf('\n'));
+  }
+
   /** Sends a signal only to this process, like `kill`. */
   kill(signal: NodeJS.Signals): void {
     this.process.kill(signal);

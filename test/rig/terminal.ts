@@ -46,6 +46,17 @@ export class Terminal implements Disposable {
     return this.#tmux('display-message', '-p', '-t', 'main', '#{cursor_flag}').trim() === '1';
   }
 
+  /** Whether a program shows the alternate screen, which hides the text of the shell. */
+  isAlternate(): boolean {
+    return this.#tmux('display-message', '-p', '-t', 'main', '#{alternate_on}').trim() === '1';
+  }
+
+  /** Text as if it came from the clipboard: the terminal marks it, if the program asked for that. */
+  paste(text: string): void {
+    this.#tmux('set-buffer', text);
+    this.#tmux('paste-buffer', '-p', '-t', 'main');
+  }
+
   /** Waits until the screen matches, and returns it. */
   async shows(pattern: RegExp): Promise<string> {
     let seen = '';

@@ -1,7 +1,5 @@
 // `meow gates`, `approve`, `reject` and `answer`: the decisions that runs of this project wait for.
 
-import { userInfo } from 'node:os';
-
 import { messageOf } from '../../app/agent-requests.ts';
 import { decideGate, type GateVerdict, storeForDecision, verbOf } from '../../app/decide-gate.ts';
 import { chooseGate, requireQuestion } from '../../app/gate-choice.ts';
@@ -9,10 +7,10 @@ import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../../app/runs.ts';
 import { shownRun } from '../../app/shown-run.ts';
 import { readSettings } from '../../app/sources.ts';
+import { userName } from '../../app/user-name.ts';
 import { describeWorkspace } from '../../app/workspace.ts';
 import { sanitize, shorten } from '../../base/sanitize.ts';
 import { formatDuration } from '../../base/time.ts';
-import { tolerate } from '../../sys/errors.ts';
 import { type GateView, openGates } from '../../view/status.ts';
 import { timeSince } from '../../view/usage.ts';
 import type { RunChoice, Switches } from '../flags.ts';
@@ -117,9 +115,4 @@ async function decide(wanted: string, named: Gate, said: Said, options: DeciderO
   }
   warn(`meow: ${messageOf(reply)}`);
   return EXIT.usage;
-}
-
-function userName(): string {
-  // The system has no name for this user.
-  return tolerate(['ENOENT'], process.env['USER'] ?? 'somebody', () => userInfo().username);
 }

@@ -1,17 +1,26 @@
-// `meow ui`: the page.
+// `meow ui`: serves the page, or saves a run as a page.
 
 import { UsageError } from '../../base/errors.ts';
 import { uiExport } from './ui-export.ts';
+import { serveUi, type ServeFlags } from './ui-serve.ts';
 
 export async function ui(
   action: string | undefined,
   run: string | undefined,
-  options: Parameters<typeof uiExport>[1],
+  { withOutputs, ...flags }: ServeFlags & { readonly withOutputs?: true },
 ): Promise<number> {
+  if (action === undefined) {
+    if (withOutputs) throw new UsageError('--with-outputs is for saving a run', 'meow ui export ID --with-outputs');
+    return serveUi(flags);
+  }
   if (action !== 'export') {
-    const what = action === undefined ? 'meow ui needs an action' : `meow ui has no action ${JSON.stringify(action)}`;
-    throw new UsageError(what, 'save a run as a file: meow ui export ID > run.html');
+    throw new UsageError(
+      `meow ui has no action ${JSON.stringify(action)}`,
+      'serve the page: meow ui; save a run as a file: meow ui export ID > run.html',
+    );
   }
   if (run === undefined) throw new UsageError('meow ui export needs the id of a run', 'runs: meow list');
-  return uiExport(run, options);
+  const [other] = Object.keys(flags);
+  if (other !== undefined) throw new UsageError('meow ui export serves nothing', 'leave out the flags of meow ui');
+  return uiExport(run, withOutputs ? { withOutputs } : {});
 }

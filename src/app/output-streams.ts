@@ -1,0 +1,195 @@
+// The output of an attempt by ranges of bytes, for readers that show a part of it. Reading a range costs what is read, however
+// long the output is.
+//
+//   ranges/1  Every byte keeps its offset. Of a long output of a terminal the middle is not kept: such bytes are skipped.
+//   ranges/2  The events of an agent without a terminal are also available as text, in a stream of its own.
+
+import { dirname } from 'node:path';
+
+import type { EventsAsText } from '../drivers/agent/readers/events-as-text.ts';
+import { TRANSCRIPT } from '../drivers/agent/terminal/agent.ts';
+import { segmentNames } from '../drivers/agent/tmux/transcript-segments.ts';
+import type { RunFiles } from '../engine/ports.ts';
+import { lookAt } from '../sys/files.ts';
+import type { Adapters } from './adapters.ts';
+import type { ReadRun } from './runs.ts';
+import { eventsAsText, hasExited, outputPrefix, OutputReader } from './step-output.ts';
+
+export type StreamName = 'stdout' | 'stderr' | 'text';
+
+/** Bytes at fixed offsets. */
+export interface ByteStream {
+  readonly stream: StreamName;
+  readonly format: 'text' | 'terminal';
+  /** The first byte that was kept. */
+  readonly start: number;
+  readonly size: number;
+  /** At most so many bytes from there on, in pieces. A piece begins later than asked if bytes were not kept. */
+  read(from: number, length: number): AsyncGenerator<StreamPiece>;
+}
+
+export interface StreamPiece {
+  readonly from: number;
+  readonly bytes: Uint8Array;
+}
+
+export interface AttemptOutput {
+  readonly attempt: number;
+  /** No more bytes come. */
+  readonly ended: boolean;
+  readonly streams: readonly ByteStream[];
+}
+
+const CHUNK_BYTES = 1 << 20;
+
+/** `converted`: texts of earlier calls, which are only continued. */
+export async function attemptOutput(
+  files: RunFiles,
+  run: Pick<ReadRun, 'id' | 'state' | 'records'>,
+  { step, attempt }: { readonly step: string; readonly attempt: number },
+  { adapters, converted }: { readonly adapters: () => Adapters; readonly converted: ConvertedTexts },
+): Promise<AttemptOutput> {
+  const prefix = await outputPrefix(files, run.state, step, attempt);
+  const names = await namesAt(files, prefix);
+  const stdout = names.includes(TRANSCRIPT) ? TRANSCRIPT : 'stdout';
+  const streams = (['stdout', 'stderr'] as const).flatMap((stream) => {
+    const base = stream === 'stdout' ? stdout : stream;
+    const segments = segmentsIn(files, prefix, segmentNames(names, base));
+    return segments === null ? [] : [fileStream(files, stream, base === TRANSCRIPT, segments)];
+  });
+  const text = await converted.of(files, `${run.id}/${prefix}`, prefix, () =>
+    eventsAsText(run, { id: step, attempt, prefix }, adapters()),
+  );
+  const state = run.state.steps.get(step);
+  const isOver = state !== undefined && (state.attempt !== attempt || state.status !== 'running');
+  const ended = isOver || run.state.phase === 'ended' || (await hasExited(files, prefix));
+  return { attempt, ended, streams: text === null ? streams : [text, ...streams] };
+}
+
+async function namesAt(files: RunFiles, prefix: string): Promise<readonly string[]> {
+  // Only a folder, of a long-lived agent, has segments. The folder of all steps may be large.
+  if (!prefix.endsWith('/')) return ['stdout', 'stderr'];
+  return (await files.list(dirname(`${prefix}stdout`))).map(({ name }) => name);
+}
+
+interface Segment {
+  readonly path: string;
+  readonly at: number;
+  readonly size: number;
+}
+
+/** Null if the stream has no file. */
+function segmentsIn(
+  files: RunFiles,
+  prefix: string,
+  names: readonly { readonly name: string; readonly at: number }[],
+): readonly Segment[] | null {
+  const found = names.flatMap(({ name, at }) => {
+    const path = `${prefix}${name}`;
+    const stats = lookAt(files.localPath(path));
+    return stats?.isFile() === true ? [{ path, at, size: stats.size }] : [];
+  });
+  return found.length === 0 ? null : found;
+}
+
+function fileStream(
+  files: RunFiles,
+  stream: StreamName,
+  isTerminal: boolean,
+  segments: readonly Segment[],
+): ByteStream {
+  const last = segments.at(-1);
+  return {
+    stream,
+    format: isTerminal ? 'terminal' : 'text',
+    start: segments[0]?.at ?? 0,
+    size: last === undefined ? 0 : last.at + last.size,
+    async *read(from, length) {
+      const end = from + length;
+      for (const { path, at, size } of segments) {
+        for (let next = Math.max(from, at); next < Math.min(end, at + size); ) {
+          const bytes = await files.read(path, next - at, Math.min(CHUNK_BYTES, end - next, at + size - next));
+          if (bytes === null || bytes.length === 0) break;
+          yield { from: next, bytes };
+          next += bytes.length;
+        }
+      }
+    },
+  };
+}
+
+/** Events that were converted to text before, for a few outputs. */
+export class ConvertedTexts {
+  readonly #texts = new Map<string, ConvertedText | null>();
+
+  /** Null if the output is not one of events. */
+  async of(
+    files: RunFiles,
+    key: string,
+    prefix: string,
+    converter: () => EventsAsText | null,
+  ): Promise<ByteStream | null> {
+    let text = this.#texts.get(key);
+    if (text === undefined) {
+      const events = converter();
+      text = events === null ? null : new ConvertedText(files, prefix, events);
+    }
+    // The one used last is the newest.
+    this.#texts.delete(key);
+    this.#texts.set(key, text);
+    const [oldest] = this.#texts.keys();
+    if (this.#texts.size > TEXTS_MAX && oldest !== undefined) this.#texts.delete(oldest);
+    await text?.update();
+    return text?.stream() ?? null;
+  }
+}
+
+const TEXTS_MAX = 16;
+/** The end of a text is what people read. */
+const TEXT_BYTES_MAX = 16 * 1024 * 1024;
+
+class ConvertedText {
+  readonly #reader: OutputReader;
+  readonly #events: EventsAsText;
+  #start = 0;
+  #bytes = Buffer.alloc(0);
+  #updating: Promise<void> | null = null;
+
+  constructor(files: RunFiles, prefix: string, events: EventsAsText) {
+    this.#reader = new OutputReader(files, prefix);
+    this.#events = events;
+  }
+
+  update(): Promise<void> {
+    this.#updating ??= this.#convert().finally(() => {
+      this.#updating = null;
+    });
+    return this.#updating;
+  }
+
+  async #convert(): Promise<void> {
+    for await (const piece of this.#reader.fresh()) {
+      if (piece.kind === 'gap' || piece.stream !== 'stdout') continue;
+      this.#bytes = Buffer.concat([this.#bytes, Buffer.from(this.#events.add(piece.bytes))]);
+      const surplus = this.#bytes.length - TEXT_BYTES_MAX;
+      if (surplus <= 0) continue;
+      this.#bytes = Buffer.from(this.#bytes.subarray(surplus));
+      this.#start += surplus;
+    }
+  }
+
+  stream(): ByteStream {
+    const [start, bytes] = [this.#start, this.#bytes];
+    return {
+      stream: 'text',
+      format: 'text',
+      start,
+      size: start + bytes.length,
+      async *read(from, length) {
+        const first = Math.max(from, start);
+        const piece = bytes.subarray(first - start, Math.max(0, from + length - start));
+        if (piece.length > 0) yield { from: first, bytes: piece };
+      },
+    };
+  }
+}
