@@ -10,3 +10,13 @@ export function MessagePage({ title, children }: { readonly title: string; reado
     </main>
   );
 }
+
+/** The same in a part of a page. */
+export function MessagePart({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
+  return (
+    <section class="message" role="alert">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}

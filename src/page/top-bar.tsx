@@ -4,17 +4,19 @@ import type { Route } from './addresses.ts';
 import { connection } from './connection.ts';
 import { wallClock } from './clock.ts';
 import { exported } from './exported.ts';
+import { findText } from './find.ts';
 import { needCount } from './fleet-store.ts';
 import { Cat } from './icons.tsx';
+import { showsKeys } from './keys.ts';
 import { route } from './router.ts';
 import { age, line } from './shown-text.ts';
+import { setTheme, type Theme, theme } from './theme.ts';
 
 const PAGES: readonly { readonly kind: Route['kind']; readonly address: string; readonly name: string }[] = [
   { kind: 'fleet', address: '/', name: 'Fleet' },
   { kind: 'inbox', address: '/inbox', name: 'Inbox' },
   { kind: 'workflows', address: '/workflows', name: 'Workflows' },
   { kind: 'usage', address: '/usage', name: 'Usage' },
-  { kind: 'schedule', address: '/schedule', name: 'Schedule' },
 ];
 
 export function TopBar() {
@@ -43,8 +45,80 @@ export function TopBar() {
         ))}
       </nav>
       <span class="grow" />
+      {exported === null && <Find />}
       <ConnectionStatus />
+      <ThemeSwitch />
+      <button type="button" class="b quiet s hide-s" aria-label="Keys" onClick={() => (showsKeys.value = true)}>
+        <kbd>?</kbd>
+      </button>
     </header>
+  );
+}
+
+/** On phones, within reach of a thumb. */
+export function BottomBar() {
+  if (exported !== null) return null;
+  const shown = route.value;
+  return (
+    <nav class="bottom" aria-label="Pages, below">
+      {PAGES.map(({ kind, address, name }) => (
+        <a key={kind} href={address} aria-current={shown.kind === kind ? 'page' : undefined}>
+          {name}
+          {kind === 'inbox' && <NeedBadge />}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+const FIND_ID = 'find';
+
+function Find() {
+  return (
+    <div class="find" role="search">
+      <input
+        id={FIND_ID}
+        type="text"
+        aria-label="Find a run, gate or agent"
+        placeholder="Find a run, gate, agent…"
+        autocomplete="off"
+        spellcheck={false}
+        value={findText.value}
+        onInput={({ currentTarget }) => (findText.value = currentTarget.value)}
+        onKeyDown={({ key, currentTarget }) => {
+          if (key === 'Escape') findText.value = '';
+          if (key === 'Escape' || key === 'Enter') currentTarget.blur();
+        }}
+      />
+      <kbd aria-hidden="true">/</kbd>
+    </div>
+  );
+}
+
+/** False if the page has no such field now. */
+export function focusFind(): boolean {
+  const field = document.querySelector<HTMLInputElement>(`#${FIND_ID}`);
+  if (field === null || field.offsetParent === null) return false;
+  field.select();
+  return true;
+}
+
+const NEXT_THEME: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
+const THEME_SIGNS: Readonly<Record<Theme, string>> = { system: '◐', light: '☼', dark: '☾' };
+
+function ThemeSwitch() {
+  const { value } = theme;
+  const says = value === 'system' ? 'as the system' : value;
+  return (
+    <button
+      type="button"
+      class="b quiet s hide-s"
+      aria-label={`Theme: ${says}`}
+      title={`Theme: ${says}`}
+      onClick={() => setTheme(NEXT_THEME[value])}
+    >
+      {THEME_SIGNS[value]}
+    </button>
   );
 }
 

@@ -4,7 +4,8 @@ import { formatMoment } from '../base/time.ts';
 import type { GitOperation, Inspection } from '../ir/conductor.ts';
 import type { Delivery, EffectSpec } from '../ir/effect.ts';
 import { type FilledText, type Text, writtenText } from '../ir/text.ts';
-import type { Decision, JournalRecord } from '../kernel/decision.ts';
+import type { Decision } from '../kernel/decision.ts';
+import type { AppliedRecord } from '../kernel/fold.ts';
 import { isFinished, presentRound, type RunState, type StepState, type StepStatus } from '../kernel/state.ts';
 import { resolveNeeds } from './needed.ts';
 import { counted } from './row.ts';
@@ -58,12 +59,12 @@ export interface RunView extends Omit<StatusView, 'steps' | 'agents' | 'gates'> 
   readonly limits: Readonly<Record<'expansion_depth' | 'steps' | 'state_file_bytes' | 'recovery_depth', number>>;
 }
 
-export function stepView(state: RunState, stepId: string, records: readonly JournalRecord[]): StepView | null {
+export function stepView(state: RunState, stepId: string, records: readonly AppliedRecord[]): StepView | null {
   const step = state.steps.get(stepId);
   return step === undefined ? null : viewOf(state, step, historyIn(records));
 }
 
-export function stepViews(state: RunState, records: readonly JournalRecord[]): readonly StepView[] {
+export function stepViews(state: RunState, records: readonly AppliedRecord[]): readonly StepView[] {
   const history = historyIn(records);
   return shownSteps(state).map((step) => viewOf(state, step, history));
 }
@@ -179,7 +180,7 @@ interface History {
   readonly effects: ReadonlyMap<string, EffectSpec<FilledText>>;
 }
 
-function historyIn(records: readonly JournalRecord[]): History {
+function historyIn(records: readonly AppliedRecord[]): History {
   const attempts = new Map<string, AttemptView[]>();
   const effects = new Map<string, EffectSpec<FilledText>>();
   const durations = new Durations();

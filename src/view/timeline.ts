@@ -17,6 +17,9 @@ export interface TimelineLine {
   readonly tone: 'plain' | 'good' | 'bad' | 'warning' | 'quiet';
 }
 
+/** What of a record is told: its input is not. */
+type Told = Pick<JournalRecord, 'seq' | 'at' | 'decisions'>;
+
 /** Reads records in order from the first, since the duration of an attempt depends on the record that started it. */
 export class Timeline {
   readonly #durations = new Durations();
@@ -30,7 +33,7 @@ export class Timeline {
   /** The end that was decided last. */
   #end: RunEnd | null = null;
 
-  lines(record: JournalRecord): readonly TimelineLine[] {
+  lines(record: Told): readonly TimelineLine[] {
     const lines: TimelineLine[] = [];
     const say = (step: string | null, text: string, tone: TimelineLine['tone'] = 'plain'): void => {
       lines.push({ at: record.at, step, text, tone });
@@ -54,7 +57,7 @@ export class Timeline {
     return lines;
   }
 
-  #describe(decision: Exclude<Decision, Opened>, { seq, at }: JournalRecord, say: Say): void {
+  #describe(decision: Exclude<Decision, Opened>, { seq, at }: Told, say: Say): void {
     switch (decision.kind) {
       case 'step-started':
         this.#running.add(decision.step);
