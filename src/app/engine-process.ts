@@ -12,16 +12,17 @@ export type EngineReport =
   | { readonly kind: 'held' }
   | { readonly kind: 'refused'; readonly message: string; readonly hint: string | null };
 
-/** Resolves when the engine holds the run, with its pid. `args`: flags to resume with. */
+/** Resolves when the engine holds the run, with its pid. `args`: flags to resume with. `inherited`: what steps inherit. */
 export async function startEngine(
   runId: string,
   runFolder: string,
   meowFolder: string,
   args: readonly string[],
+  inherited: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<number> {
   const log = join(runFolder, 'engine.log');
   const out = openPrivate(log);
-  const { MEOW_RUN: _, ...environment } = process.env;
+  const { MEOW_RUN: _, ...environment } = inherited;
   // The state file identifies the run in any project.
   const order = ['run', '--workflow', `${runFolder}.yaml`, '--as-engine'];
   const child = spawn(process.execPath, [join(import.meta.dirname, 'meow.cjs'), ...order, ...args], {

@@ -115,21 +115,43 @@ function commandLine(answer: (status: number) => void): Command {
     async (...args: A): Promise<void> =>
       answer(await (await load())(...args));
 
-  const run = command('Running', 'run PATH[#WORKFLOW] [FLAGS]', 'run a workflow')
-    .argument('[path]')
-    .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
-    .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
-    .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
+  const run = addStartFlags(command('Running', 'run PATH[#WORKFLOW] [FLAGS]', 'run a workflow').argument('[path]'))
+    .option('--var-stdin <k>', 'set a variable to the text on standard input')
     .option('--id <id>', 'id of the run (default: wf- and eight random characters)')
     .option('--dry-run', 'compile, check and print the steps; start nothing')
-    .option('--language <name>', 'language of the workflow, if PATH does not tell')
-    .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
-    .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
-    .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
-    .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean')
     .option('--resume <id>', 'resume a run; the same as: meow resume ID')
     .option('--workflow <file.yaml>', 'resume the run of this state file');
   addRunFlags(run).action(calls(async () => (await import('./commands/run.ts')).run));
+
+  const serve = 'serve [--listen ADDR] [--port N] [FLAGS]';
+  command('Running', serve, 'resume runs, start schedules and answer hooks, until it is stopped')
+    .option('--listen <addr>', 'address to listen on (default: 127.0.0.1)')
+    .option('--port <n>', 'port; 0 takes any (default: 7467)', port)
+    .option('--json', 'print one JSON object once it is ready, and nothing else')
+    .option('--install', 'start it with the session of this user (systemd, launchd)')
+    .option('--uninstall', 'stop it and undo --install')
+    .option('--status', 'print whether it is running and installed')
+    .action(calls(async () => (await import('./commands/serve.ts')).serve));
+
+  const schedules = 'schedule ACTION [NAME] [CRON] [PATH] [FLAGS]';
+  const schedule = command('Running', schedules, 'start workflows at set times, while meow serve is running')
+    .arguments('<action> [name] [cron] [path]')
+    .option('--timezone <tz>', 'time zone of CRON, such as Europe/Berlin (default: that of the machine): add')
+    .option('--overlap <o>', 'while an earlier run goes on: skip, queue or allow (default: skip): add')
+    .option('--missed <m>', 'times at which meow serve did not run: once or skip (default: once): add')
+    .option('--jitter <d>', 'delay each start by a random time of at most this: add')
+    .option('--from <iso>', 'a moment (default: now): next')
+    .option('--count <n>', 'how many (default: 5): next', positive)
+    .option('--json', 'print JSON: list, next, run');
+  const ofSchedules = new Set(schedule.options);
+  addLimits(addStartFlags(schedule)).action(
+    calls(async () => {
+      const { schedule: act } = await import('./commands/schedule.ts');
+      const ofRun = schedule.options.filter((option) => !ofSchedules.has(option));
+      return (action: string, name: string | undefined, cron: string | undefined, path: string | undefined) =>
+        act(action, [name, cron, path], schedule.opts(), givenFlags(schedule, ofRun));
+    }),
+  );
 
   const resume = command('Running', 'resume ID [FLAGS]', 'resume a run')
     .argument('<id>')
@@ -369,17 +391,35 @@ function addDeciderFlags(command: Command, verb: string): Command {
     .option('--sign [keyfile]', 'sign with an SSH key (default: that of git, of the ssh-agent, or ~/.ssh/id_ed25519)');
 }
 
+/** What a new run gets. */
+function addStartFlags(command: Command): Command {
+  return command
+    .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
+    .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
+    .option('--language <name>', 'language of the workflow, if PATH does not tell')
+    .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
+    .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
+    .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean');
+}
+
 /** Flags of `run` and `resume` alike. */
 function addRunFlags(command: Command): Command {
+  command
+    .option('-d, --detach', 'print the id and return; the run continues in the background')
+    .option('--json', "print one JSON object per decision, and a last one for the run's end")
+    .option('--only-pending', 'when resuming: do not retry failed steps');
+  command.addOption(new Option('--as-engine').hideHelp());
+  return addLimits(command);
+}
+
+function addLimits(command: Command): Command {
   const limit = (flags: string, description: string, parse: (text: string) => unknown): void => {
     const option = new Option(flags, description).helpGroup('Limits; the run pauses when one is reached');
     command.addOption(option.argParser(parse));
   };
-  command
-    .option('-d, --detach', 'print the id and return; the run continues in the background')
-    .option('--json', "print one JSON object per decision, and a last one for the run's end")
-    .option('--only-pending', 'when resuming: do not retry failed steps')
-    .option('--no-wait', 'pause with exit code 3 when the run waits for a person');
+  command.option('--no-wait', 'pause with exit code 3 when the run waits for a person');
   limit('--budget-usd <x>', 'dollars', amount);
   limit('--budget-tokens <n>', 'tokens', positive);
   limit('--extra-usd <x>', 'when resuming: raise every budget by so many dollars', amount);
@@ -392,8 +432,19 @@ function addRunFlags(command: Command): Command {
   };
   growth('--max-depth <n>', 'nested expansions (default: max_expansion_depth of the configuration)');
   growth('--max-steps <n>', 'steps of the run (default: max_total_steps of the configuration)');
-  command.addOption(new Option('--as-engine').hideHelp());
   return command;
+}
+
+/** Those that were given, as words of a command line. */
+function givenFlags(command: Command, options: readonly Option[]): readonly string[] {
+  return options.flatMap((option) => {
+    const name = option.attributeName();
+    if (command.getOptionValueSource(name) !== 'cli') return [];
+    const value: unknown = command.getOptionValue(name);
+    const flag = option.long ?? '';
+    if (typeof value === 'boolean') return [flag];
+    return (Array.isArray(value) ? value : [value]).flatMap((each) => [flag, String(each)]);
+  });
 }
 
 function collect(value: string, before: readonly string[] | undefined): readonly string[] {

@@ -83,6 +83,8 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   run: ['workflow'],
   resume: ['run'],
   fork: ['run'],
+  serve: [],
+  schedule: [wordsOf('add', 'list', 'next', 'remove', 'run', 'pause', 'resume'), 'text', 'text', 'workflow'],
   stop: ['run'],
   status: ['run'],
   top: [],

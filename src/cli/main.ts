@@ -32,6 +32,7 @@ const FLAGS = new Map([
   ['run', ENGINE_FLAGS],
   ['resume', ENGINE_FLAGS],
   ['fork', ENGINE_FLAGS],
+  ['serve', ENGINE_FLAGS],
   ['test', TEST_FLAGS],
 ]);
 

@@ -5,6 +5,7 @@ import { CONDUCTOR_SECTIONS } from './conductor/config-keys.ts';
 import {
   amount,
   ANY,
+  BOOLEAN,
   type Document,
   DURATION,
   either,
@@ -61,6 +62,12 @@ export const GATES: Table = {
   ],
 };
 
+export const SERVE: Table = {
+  name: 'serve',
+  doc: 'What meow serve does.',
+  keys: [key('resume', BOOLEAN, 'Whether it resumes runs whose engine has died; default true.')],
+};
+
 const ABOVE_0 = { kind: 'number', above: 0 } as const;
 
 export const BUDGET: Table = {
@@ -113,6 +120,11 @@ export const CONFIG: Document = {
         'budget',
         tableOf(() => BUDGET),
         'How much runs may spend.',
+      ),
+      key(
+        'serve',
+        tableOf(() => SERVE),
+        'What meow serve does.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

@@ -30,6 +30,8 @@ day_usd = 20.5
 day_tokens = 1000
 agent_usd = 2
 reserve_usd = 0.25
+[serve]
+resume = false
 [conductor]
 allowed_entrypoints = ["scripts/*"]
 env_allow = ["CI"]
@@ -62,6 +64,7 @@ artifacts = ["junit.xml"]
     money: {
       budgets: [{ scope: 'project', runUsd: 5, dayUsd: 20.5, dayTokens: 1000, agentUsd: 2, reserveUsd: 0.25 }],
     },
+    serve: { resume: false },
     conductor: {
       allowedEntrypoints: ['scripts/*'],
       envAllow: ['CI'],

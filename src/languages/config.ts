@@ -6,11 +6,11 @@ import { type Channel, OPEN_CHANNELS, PERMISSIONS, type Permissions } from '../i
 import { DEFAULT_LIMITS, type Limits } from '../ir/program.ts';
 import type { ConductorConfig } from './conductor/config.ts';
 import { DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
-import { AGENTS, CONFIG, GATES, LIMITS, TMUX } from './config-keys.ts';
+import { AGENTS, CONFIG, GATES, LIMITS, SERVE, TMUX } from './config-keys.ts';
 import { namesOf } from './keys.ts';
 import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } from './money-config.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
-import { countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
+import { booleanAt, countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
 import { readToml } from './toml.ts';
 
@@ -29,6 +29,12 @@ export interface Config {
   readonly conductor: ConductorConfig;
   readonly gates: GatesConfig;
   readonly money: MoneyConfig;
+  readonly serve: ServeConfig;
+}
+
+export interface ServeConfig {
+  /** Whether `meow serve` resumes runs whose engine has died. */
+  readonly resume: boolean;
 }
 
 export interface GatesConfig {
@@ -50,6 +56,7 @@ export const DEFAULT_CONFIG: Config = {
   conductor: DEFAULT_CONDUCTOR,
   gates: { remind: null, remindEveryMs: null, allowedSigners: null },
   money: DEFAULT_MONEY,
+  serve: { resume: true },
 };
 
 export interface ConfigInput {
@@ -88,6 +95,7 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     conductor: readConductorConfig(report, root, base.conductor),
     gates: readGates(report, root, base.gates),
     money: readMoneyConfig(report, root, base.money, scope),
+    serve: readServe(report, root, base.serve),
   };
 }
 
@@ -102,6 +110,13 @@ function readGates(report: Report, root: TomlTable, base: GatesConfig): GatesCon
     remind: filledStringAt(report, table, 'remind', 'Write a command, or leave it out.') ?? base.remind,
     remindEveryMs: every === 0 ? null : (every ?? base.remindEveryMs),
   };
+}
+
+function readServe(report: Report, root: TomlTable, base: ServeConfig): ServeConfig {
+  const table = tableAt(report, root, 'serve', 'Write [serve] and below it resume = false.');
+  if (table === null) return base;
+  checkKeys(report, table, namesOf(SERVE.keys), '[serve]', 'warning');
+  return { resume: booleanAt(report, table, 'resume') ?? base.resume };
 }
 
 function readLimits(report: Report, root: TomlTable, base: Limits): Limits {

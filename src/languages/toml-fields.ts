@@ -42,6 +42,15 @@ export function listAt(report: Report, table: TomlTable, key: string, hint: stri
   return kindAt(report, table, key, 'list', 'a list', () => hint);
 }
 
+/** Strings of a list; anything else in it is reported. */
+export function stringsAt(report: Report, table: TomlTable, key: string, hint: string): readonly string[] {
+  return (listAt(report, table, key, hint)?.items ?? []).flatMap((item) => {
+    if (item.kind === 'string') return [item.value];
+    report.error('wrong-type', item.place, `"${key}" must be a list of strings, got ${describeToml(item)}`, hint);
+    return [];
+  });
+}
+
 function kindAt<Kind extends TomlValue['kind']>(
   report: Report,
   table: TomlTable,

@@ -1,9 +1,9 @@
 // Keys of the page. Components register theirs while they are shown; `?` lists them.
 //
-//   key/1  In a field for text no key is a command, and none with Ctrl, Alt or Meta is ours.
-//   key/2  `j` and `k` move the focus over everything that has `data-item`.
-//   key/3  A key that decides presses the button with that `data-key` in the focused article, or in the only article that
-//          has one. If there are several and none has the focus, nothing happens.
+//   shortcut/1  In a field for text no key is a command, and none with Ctrl, Alt or Meta is ours.
+//   shortcut/2  `j` and `k` move the focus over everything that has `data-item`.
+//   shortcut/3  A key that decides presses the button with that `data-key` in the focused article, or in the only article that
+//               has one. If there are several and none has the focus, nothing happens.
 
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';

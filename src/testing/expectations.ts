@@ -12,9 +12,9 @@ import {
   RUN_ENDS,
   STEP_STATUSES,
 } from '../languages/test-file/keys.ts';
-import { booleanAt, filledStringAt, listAt, stringAt, tableAt, wordAt } from '../languages/toml-fields.ts';
+import { booleanAt, filledStringAt, listAt, stringAt, stringsAt, tableAt, wordAt } from '../languages/toml-fields.ts';
 import { describeToml, type TomlTable, tomlToJson, type TomlValue } from '../languages/toml-tree.ts';
-import { type Comparison, parseComparison, stringsAt, tablesIn } from './fields.ts';
+import { type Comparison, parseComparison, tablesIn } from './fields.ts';
 
 export type ExpectedEnd = (typeof RUN_ENDS)[number];
 

@@ -1,4 +1,4 @@
-// Fields of test files that other TOML files do not have: lists of tables and of strings, and comparisons.
+// Fields of test files that other TOML files do not have: lists of tables, and comparisons.
 
 import { parseDuration } from '../base/time.ts';
 import type { Report } from '../languages/report.ts';
@@ -10,14 +10,6 @@ export function tablesIn(report: Report, table: TomlTable, key: string, hint: st
   return (listAt(report, table, key, hint)?.items ?? []).flatMap((item) => {
     if (item.kind === 'table') return [item];
     report.error('wrong-type', item.place, `"${key}" must be a list of tables, got ${describeToml(item)}`, hint);
-    return [];
-  });
-}
-
-export function stringsAt(report: Report, table: TomlTable, key: string, hint: string): readonly string[] {
-  return (listAt(report, table, key, hint)?.items ?? []).flatMap((item) => {
-    if (item.kind === 'string') return [item.value];
-    report.error('wrong-type', item.place, `"${key}" must be a list of strings, got ${describeToml(item)}`, hint);
     return [];
   });
 }

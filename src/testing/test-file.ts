@@ -22,7 +22,16 @@ import {
   TEST,
   TEST_FILE,
 } from '../languages/test-file/keys.ts';
-import { booleanAt, countAt, durationAt, filledStringAt, stringAt, tableAt, wordAt } from '../languages/toml-fields.ts';
+import {
+  booleanAt,
+  countAt,
+  durationAt,
+  filledStringAt,
+  stringAt,
+  stringsAt,
+  tableAt,
+  wordAt,
+} from '../languages/toml-fields.ts';
 import {
   describeToml,
   type TomlEntry,
@@ -34,7 +43,7 @@ import {
 import { readToml } from '../languages/toml.ts';
 import { readRule, type Rule } from '../sim/script.ts';
 import { type Expectations, readExpectations } from './expectations.ts';
-import { stringsAt, tablesIn } from './fields.ts';
+import { tablesIn } from './fields.ts';
 
 export interface TestFile {
   /** The workflow that it names; null: the one beside it with its name. */

@@ -96,14 +96,6 @@ export function keysAbove(state: RunState, id: string): readonly string[] {
   return keys;
 }
 
-/** The step itself, or the one that it is a part of: such parts have no row. */
-export function stepWithRow(state: RunState, id: string): StepState | null {
-  let step = state.steps.get(id);
-  while (step !== undefined && step.frame.isInner && step.frame.owner !== null)
-    step = state.steps.get(step.frame.owner);
-  return step ?? null;
-}
-
 interface Node {
   readonly step: StepState;
   readonly status: ShownStepStatus;

@@ -120,7 +120,7 @@ export class Spans {
         break;
       case 'run-ended':
         // Nothing goes on while no engine works on the run.
-        for (const step of [...this.#running.keys()]) this.#working.delete(step);
+        for (const step of this.#running.keys()) this.#working.delete(step);
         break;
       default:
         break;

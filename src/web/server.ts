@@ -2,7 +2,7 @@
 // any time. Everything that it says is in protocol.ts, and who may ask in guard.ts.
 
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
@@ -29,6 +29,8 @@ export interface UiOptions {
   readonly readOnly: boolean;
   /** Folders of projects; without any, that of the working directory and all known ones. */
   readonly projects: readonly string[];
+  /** Answers requests that are not of the page, and returns true for them. They are not checked. */
+  readonly before?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 export interface UiServer {
@@ -61,12 +63,13 @@ export async function startUi(options: UiOptions): Promise<Result<UiServer, Star
   }
 }
 
-async function serve({ version, host, port, tls, readOnly, projects }: UiOptions): Promise<UiServer> {
+async function serve({ version, host, port, tls, readOnly, projects, before }: UiOptions): Promise<UiServer> {
   const assets = new Assets();
   const runs = new NamedRuns(projects);
   const start = randomUUID();
   const facts = { version, start, build: assets.build, readOnly };
   const listener: RequestListener = (request, response) => {
+    if (before?.(request, response) === true) return;
     const reply = replyTo(context, request).catch(replyToError);
     reply.then((found) => send(request, response, found)).catch(crash);
   };

@@ -36,6 +36,7 @@ const LONGEST = [
   'test/e2e/fork-rules.test.ts',
   'test/e2e/fork-sweep.test.ts',
   'test/e2e/interrupted.test.ts',
+  'test/e2e/serve.test.ts',
   'test/e2e/raymond-sessions.test.ts',
   'test/e2e/crash-sweep.test.ts',
   'test/e2e/conductor-sweep.test.ts',

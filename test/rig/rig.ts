@@ -262,6 +262,11 @@ export class Live {
     this.process.stderr?.destroy();
   }
 
+  /** Standard output so far. */
+  get printed(): string {
+    return this.#stdout;
+  }
+
   /** Waits for a line of stdout or stderr that matches. */
   async line(pattern: RegExp): Promise<void> {
     const said = (): boolean => pattern.test(this.#stdout) || pattern.test(this.#stderr);

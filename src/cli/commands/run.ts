@@ -49,6 +49,7 @@ interface RunOptions extends Omit<RunFlags, 'reference' | 'allowance'> {
   readonly maxDepth?: number;
   readonly maxSteps?: number;
   readonly asEngine?: true;
+  readonly varStdin?: string;
 }
 
 export async function run(path: string | undefined, options: RunOptions): Promise<number> {
@@ -111,9 +112,17 @@ interface ForkOptions extends RunOptions {
 async function start(project: Project, reference: string, options: RunOptions): Promise<number> {
   const settings = settingsFor(project, options);
   const adapters = new Adapters(project);
-  const flags = { ...options, reference, allowance: allowanceIn(options) };
+  const read = options.varStdin === undefined ? [] : [`${options.varStdin}=${await readStdin()}`];
+  const variables = [...(options.var ?? []), ...read];
+  const flags = { ...options, var: variables, reference, allowance: allowanceIn(options) };
   const prepared = await prepareRun(project, settings, adapters, flags);
   return startPrepared({ project, settings, adapters }, prepared, options, storeOf(project));
+}
+
+async function readStdin(): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of process.stdin) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces).toString('utf8');
 }
 
 async function startPrepared(
@@ -315,6 +324,7 @@ function refuseBeside(path: string | undefined, options: RunOptions): void {
   const flags = {
     '--var': options.var,
     '--var-json': options.varJson,
+    '--var-stdin': options.varStdin,
     '--meta': options.meta,
     '--id': options.id,
     '--dry-run': options.dryRun,

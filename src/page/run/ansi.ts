@@ -10,7 +10,7 @@ export interface Piece {
 }
 
 /** Longer lines are cut. */
-export const LINE_MAX = 4000;
+const LINE_MAX = 4000;
 
 /** Colours go on in the next line until they are reset. */
 export class AnsiLines {

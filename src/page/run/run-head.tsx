@@ -76,7 +76,7 @@ function shownCounts({ state }: RunShown): ShownCounts {
     const status = shownStepStatus(state, step);
     counts[status] = (counts[status] ?? 0) + 1;
   }
-  return counts as ShownCounts;
+  return counts;
 }
 
 function CountsText({ counts }: { readonly counts: ShownCounts & { readonly skipped?: number } }) {

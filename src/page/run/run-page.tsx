@@ -46,6 +46,12 @@ export function RunPage({ of, view, selection }: RunPageProps) {
 function LoadedRun({ of, view, selection, picture, problem }: RunPageProps & LoadedProps) {
   const spans = useFold(picture.records, () => new Spans());
   const shown: RunShown = { ...picture, of, selection, spans, interrupted: isWithoutEngine(picture) };
+  /** Of the step that is shown, if there is one. */
+  const change = (changes: Partial<RunSelection>): boolean => {
+    if (selection.step === null) return false;
+    select(changes);
+    return true;
+  };
   useKeys('Run', [
     ...RUN_VIEWS.map((name, index) => ({
       key: String(index + 1),
@@ -55,10 +61,10 @@ function LoadedRun({ of, view, selection, picture, problem }: RunPageProps & Loa
     {
       key: 'Escape',
       label: 'close the step',
-      press: () => selection.step !== null && void select({ step: null, tab: null }),
+      press: () => change({ step: null, tab: null }),
     },
-    { key: 'l', label: 'output of the step', press: () => selection.step !== null && void select({ tab: 'output' }) },
-    { key: 'w', label: 'why it has its status', press: () => selection.step !== null && void select({ tab: 'why' }) },
+    { key: 'l', label: 'output of the step', press: () => change({ tab: 'output' }) },
+    { key: 'w', label: 'why it has its status', press: () => change({ tab: 'why' }) },
     {
       key: 't',
       label: 'terminal of its agent',

@@ -186,7 +186,7 @@ function rowFacts(row: RunRow) {
 }
 
 /** `1,999 done 1 failed`. */
-export function countsText(counts: StatusCounts): string {
+function countsText(counts: StatusCounts): string {
   return STATUS_ORDER.flatMap((status) => {
     const count = counts[status] ?? 0;
     return count === 0 ? [] : [`${numeral(count)} ${status}`];

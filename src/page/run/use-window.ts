@@ -9,7 +9,7 @@ export interface RowWindow {
   readonly end: number;
   readonly container: RefObject<HTMLDivElement | null>;
   /** Scrolls as little as possible. */
-  show(index: number): void;
+  readonly show: (index: number) => void;
 }
 
 const AROUND = 12;
