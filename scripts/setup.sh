@@ -44,15 +44,18 @@ give_up() {
 readonly OPTIONAL=(chromium:chromium nvim:neovim zsh:zsh fish:fish)
 
 try_optional() {
-  local entry program package
+  local entry program package has_lists=false
   for entry in "${OPTIONAL[@]}"; do
     IFS=: read -r program package <<<"$entry"
     command -v "$program" >/dev/null && continue
-    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null &&
-      DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1; then
-      continue
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+      # A fresh machine has no lists of packages.
+      if [ "$has_lists" = false ]; then timeout 120 apt-get update -qq >/dev/null 2>&1 || true; fi
+      has_lists=true
+      DEBIAN_FRONTEND=noninteractive timeout 300 \
+        apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 || true
     fi
-    echo "setup: $program is not installed; the test with it is skipped"
+    command -v "$program" >/dev/null || echo "setup: $program is not installed; the test with it is skipped"
   done
 }
 

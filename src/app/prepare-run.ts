@@ -262,17 +262,17 @@ export interface ResolvedVariables {
 export function resolveVariables({ texts, values }: GivenVariables, program: Program, run: RunToBe): ResolvedVariables {
   const parameters = program.blocks[program.entry]?.parameters ?? [];
   const typeOf = (name: string): ValueType => parameters.find((one) => one.name === name)?.type ?? 'any';
-  const problems: string[] = [];
+  const problems: VariableProblem[] = [];
   const resolved = new Map<string, Json>();
   for (const [name, text] of texts) {
     const read = coerce(text, typeOf(name));
     if (read.ok) resolved.set(name, read.value);
-    else problems.push(`--var ${name}: ${read.error}`);
+    else problems.push({ name, place: `--var ${name}`, problem: read.error });
   }
   for (const [name, value] of values) {
-    const wrong = typeError(value, typeOf(name));
-    if (wrong === null) resolved.set(name, value);
-    else problems.push(`--var-json ${name}: ${wrong}`);
+    const problem = typeError(value, typeOf(name));
+    if (problem === null) resolved.set(name, value);
+    else problems.push({ name, place: `--var-json ${name}`, problem });
   }
   // A default may use earlier variables, so they are resolved in order.
   for (const { name, type, fallback } of problems.length > 0 ? [] : parameters) {
@@ -280,9 +280,10 @@ export function resolveVariables({ texts, values }: GivenVariables, program: Pro
     const filled = fillValue(fallback, lookupIn(resolved, run));
     const value = filled.ok && typeof filled.value === 'string' ? coerce(filled.value, type) : filled;
     if (value.ok) resolved.set(name, value.value);
-    else problems.push(`the default of ${name}: ${value.error}`);
+    else problems.push({ name, place: `the default of ${name}`, problem: value.error });
   }
-  refuse(problems, `${program.source.name} declares its variables and their types`);
+  if (problems.length > 0)
+    throw new WrongVariables(problems, `${program.source.name} declares its variables and their types`);
   const files: Record<string, string> = {};
   for (const name of run.fileVariables) {
     const path = resolved.get(name);
@@ -301,6 +302,23 @@ function lookupIn(resolved: ReadonlyMap<string, Json>, { id, at }: RunToBe): Loo
     const value = resolved.get(name) ?? own<string>(builtIn, name);
     return value === undefined ? err(`{{${[name, ...rest].join('.')}}} has no value`) : valueAt(value, rest, name);
   };
+}
+
+export interface VariableProblem {
+  readonly name: string;
+  /** Where the value was given. */
+  readonly place: string;
+  readonly problem: string;
+}
+
+/** Values that variables cannot have. */
+export class WrongVariables extends UsageError {
+  readonly problems: readonly VariableProblem[];
+
+  constructor(problems: readonly VariableProblem[], hint: string) {
+    super(problems.map(({ place, problem }) => `${place}: ${problem}`).join('\n      '), hint);
+    this.problems = problems;
+  }
 }
 
 function refuse(problems: readonly string[], hint: string): void {

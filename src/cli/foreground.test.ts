@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import { fakeRun } from '../../test/kernel-rig/fake-run.ts';
 import type { LiveRun } from '../app/observer.ts';
-import { FORCE_SIGNAL, Signals, STOP_SIGNAL } from './foreground.ts';
+import { FORCE_SIGNAL, STOP_SIGNAL } from '../app/engine-signals.ts';
+import { Signals } from './foreground.ts';
 
 class Left extends Error {}
 

@@ -2,6 +2,7 @@
 
 import { constants } from 'node:os';
 
+import { FORCE_SIGNAL, PAUSE_SIGNAL, STOP_SIGNAL } from '../app/engine-signals.ts';
 import type { LiveRun, RunState } from '../app/observer.ts';
 import type { SessionOptions } from '../app/run-session.ts';
 import { isHelperWaiting, onShortage } from '../sys/process.ts';
@@ -38,11 +39,7 @@ export async function runInForeground(
 // a third exits at once; the run can be resumed from its journal. Signals of different kinds do not add up, because closing
 // a session sends TERM and HUP together. Repeated HUPs count once, because nobody types them.
 //
-// `meow stop` has its own signals, so that the journal can name it. It has two, because the same signal sent twice may
-// arrive once, and because asking twice does not mean force.
-
-export const STOP_SIGNAL = 'SIGUSR2';
-export const FORCE_SIGNAL = 'SIGIO';
+// `meow stop` has its own signals (app/engine-signals.ts), because asking twice does not mean force.
 
 /** Who stopped the run, as the journal says it. */
 const SENDERS = {
@@ -65,21 +62,26 @@ export class Signals {
   readonly #reply: (line: string) => void;
   readonly #leave: () => void;
   readonly #listener = (signal: NodeJS.Signals): void => this.#take(signal as StopSignal);
+  #isPaused = false;
+  readonly #onPause = (): void => this.#pause();
 
   /** Signals that arrive before `directTo` are kept for the run. `leave` is called before an abrupt exit. */
   constructor(print: (line: string) => void = warn, leave: () => void = () => {}) {
     this.#reply = print;
     this.#leave = leave;
     for (const signal of Object.keys(SENDERS)) process.on(signal, this.#listener);
+    process.on(PAUSE_SIGNAL, this.#onPause);
   }
 
   directTo(run: LiveRun): void {
     this.#run = run;
     for (const signal of this.#received.splice(0)) this.#take(signal);
+    if (this.#isPaused) this.#pause();
   }
 
   close(): void {
     for (const signal of Object.keys(SENDERS)) process.off(signal, this.#listener);
+    process.off(PAUSE_SIGNAL, this.#onPause);
   }
 
   /** 128 plus the number of the first signal, where `meow stop` counts as SIGTERM; null if none arrived. */
@@ -87,6 +89,13 @@ export class Signals {
     const [first] = this.#received;
     if (first === undefined) return null;
     return 128 + constants.signals[first === STOP_SIGNAL || first === FORCE_SIGNAL ? 'SIGTERM' : first];
+  }
+
+  #pause(): void {
+    this.#isPaused = true;
+    if (this.#run === null) return;
+    this.#reply('pausing: running steps may finish, and nothing new starts');
+    this.#run.pause('paused by a person');
   }
 
   #take(signal: StopSignal): void {

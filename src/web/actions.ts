@@ -5,13 +5,17 @@ import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../app/agent-requests.ts';
 import { decideGate, verbOf } from '../app/decide-gate.ts';
 import { requireQuestion } from '../app/gate-choice.ts';
+import { listWorkflows } from '../app/list-workflows.ts';
 import { readSettings } from '../app/sources.ts';
+import { startWorkflow } from '../app/start-workflow.ts';
 import { userName } from '../app/user-name.ts';
 import type { JsonMap } from '../base/json.ts';
 import type { NamedRuns } from './named-runs.ts';
-import type { Done } from './protocol.ts';
+import type { Done, Refusal } from './protocol.ts';
 import { jsonReply, type Reply, refusalReply } from './reply.ts';
-import { flagIn, optionalTextIn, readBody, runNameIn, textIn } from './request-body.ts';
+import { flagIn, optionalTextIn, readBody, runNameIn, textIn, textsIn } from './request-body.ts';
+import { pauseRun, resumeRun, stopRun } from './steer.ts';
+import { diagnosticDocument } from './workflow-documents.ts';
 
 export interface ActionContext {
   readonly runs: NamedRuns;
@@ -31,6 +35,25 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const reply = await decideGate(store, id, gate, verdict, { config, isNamed: false });
     if (reply.kind !== 'ack') return refusalReply(409, messageOf(reply));
     return jsonReply({ note: reply.note ?? `${gate} is ${verbOf(verdict)}` } satisfies Done);
+  },
+  stop: async ({ runs }, body) => stopRun(await runs.run(runNameIn(body)), flagIn(body, 'force')),
+  pause: async ({ runs }, body) => pauseRun(await runs.run(runNameIn(body))),
+  resume: async ({ runs }, body) => resumeRun(await runs.run(runNameIn(body)), false),
+  retry: async ({ runs }, body) => resumeRun(await runs.run(runNameIn(body)), true),
+  start: async ({ runs }, body) => {
+    const project = runs.project(textIn(body, 'project'));
+    const path = textIn(body, 'path');
+    const workflow = optionalTextIn(body, 'workflow');
+    // A path of a request is never opened: only listed workflows start.
+    if (!listWorkflows(project).some((each) => each.path === path && each.workflow === workflow))
+      return refusalReply(404, `project ${project.name} has no workflow ${path}`, 'list them again: reload the page');
+    const form = { path, workflow, variables: textsIn(body, 'variables'), sim: flagIn(body, 'sim') };
+    const answer = await startWorkflow(project, form);
+    if (answer.kind === 'started')
+      return jsonReply({ note: `${answer.id} runs`, run: { project: project.name, run: answer.id } } satisfies Done);
+    const { message, cure, fields, diagnostics } = answer;
+    const refusal: Refusal = { message, cure, fields, diagnostics: diagnostics.map(diagnosticDocument) };
+    return jsonReply(refusal, Object.keys(fields).length > 0 ? 400 : 409);
   },
 };
 

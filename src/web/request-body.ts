@@ -31,6 +31,16 @@ export function optionalTextIn(body: JsonMap, key: string): string | null {
   return body[key] === undefined || body[key] === null ? null : textIn(body, key);
 }
 
+/** Of strings by name; empty if it is absent. */
+export function textsIn(body: JsonMap, key: string): Readonly<Record<string, string>> {
+  const value = body[key] ?? {};
+  if (isJsonMap(value)) {
+    const texts = Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+    if (texts.length === Object.keys(value).length) return Object.fromEntries(texts);
+  }
+  throw new RequestRefused(400, `${key} of the request must be an object of strings`);
+}
+
 export function flagIn(body: JsonMap, key: string): boolean {
   const value = body[key] ?? false;
   if (typeof value === 'boolean') return value;

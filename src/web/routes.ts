@@ -13,6 +13,7 @@ import { jsonReply, type Reply, refusalReply } from './reply.ts';
 import { readBody } from './request-body.ts';
 import { RUN_DOCUMENTS } from './run-documents.ts';
 import { type ServerFacts, sessionDocument } from './session.ts';
+import { workflowProgram, workflowsDocument } from './workflow-documents.ts';
 
 export interface RouteContext {
   readonly guard: Guard;
@@ -77,7 +78,11 @@ async function document(
   [name = '', ...rest]: readonly string[],
   query: Query,
 ): Promise<Reply | null> {
-  if (name === 'session' && rest.length === 0) return jsonReply(sessionDocument(facts, runs));
+  if (rest.length === 0) {
+    if (name === 'session') return jsonReply(sessionDocument(facts, runs));
+    if (name === 'workflows') return jsonReply(workflowsDocument(runs));
+    if (name === 'workflow') return workflowProgram(runs, query);
+  }
   const [project = '', run = '', document = '', ...more] = rest;
   const read = Object.hasOwn(RUN_DOCUMENTS, document) ? RUN_DOCUMENTS[document] : undefined;
   if (name !== 'run' || read === undefined || more.length > 0) return null;

@@ -1,10 +1,10 @@
 // Starts runs of schedules. A run is started by `meow run --detach` in a process of its own, with an id that only this start can
 // have. So a run is created once or not at all, whatever is killed meanwhile.
 
-import { spawn } from 'node:child_process';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 
 import type { Schedule } from '../../languages/schedule.ts';
+import { callCommand, type CommandResult } from '../call-command.ts';
 import type { Project } from '../project.ts';
 import { hasRun, storeOf } from '../runs.ts';
 
@@ -49,34 +49,18 @@ export async function refusalOf(
   return code === 0 ? null : stderr.trimEnd();
 }
 
-async function callRun(
+function callRun(
   { project, schedule, environment, body }: Pick<StartRequest, 'project' | 'schedule' | 'environment' | 'body'>,
   more: readonly string[],
-): Promise<{ readonly code: number | null; readonly stderr: string }> {
+): Promise<CommandResult> {
   const variables = Object.entries(schedule.variables).flatMap(([name, value]) => [
     '--var-json',
     `${name}=${JSON.stringify(value)}`,
   ]);
-  const args = ['run', schedule.path, ...variables, ...schedule.args, ...more];
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'meow.cjs'), ...args], {
+  return callCommand({
+    args: ['run', schedule.path, ...variables, ...schedule.args, ...more],
     cwd: dirname(project.meow),
-    env: { ...environment },
-    // Its own group, so that a Ctrl-C at the terminal of meow serve does not stop a run that is being created.
-    detached: true,
-    stdio: [body === undefined ? 'ignore' : 'pipe', 'ignore', 'pipe'],
+    environment,
+    ...(body === undefined ? {} : { input: body.text }),
   });
-  let stderr = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr = (stderr + text).slice(-STDERR_MAX);
-  });
-  // It may refuse the run without reading anything.
-  child.stdin?.on('error', () => {});
-  child.stdin?.end(body?.text ?? '');
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  return { code, stderr };
 }
-
-const STDERR_MAX = 20_000;

@@ -4,15 +4,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Adapters } from '../../app/adapters.ts';
+import { FORCE_SIGNAL, signalEngine, STOP_SIGNAL } from '../../app/engine-signals.ts';
 import type { RunState } from '../../app/observer.ts';
 import { findProject, ownEnvironment } from '../../app/project.ts';
 import { stopSession } from '../../app/run-session.ts';
 import { readRun, resolveRun, type RunHolder, type Store, storeOf } from '../../app/runs.ts';
 import { readSettings } from '../../app/sources.ts';
 import { UsageError } from '../../base/errors.ts';
-import { isErrno } from '../../sys/errors.ts';
 import { runStatus } from '../../view/status.ts';
-import { FORCE_SIGNAL, runInForeground, STOP_SIGNAL } from '../foreground.ts';
+import { runInForeground } from '../foreground.ts';
 import { EXIT, printLine, warn } from '../output.ts';
 import { plainReporter } from '../reporters.ts';
 
@@ -23,7 +23,7 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
   const holder = await store.holder(id);
   if (holder !== null) {
     printLine(`stopping ${id} (engine ${holder.pid})`);
-    if (ask(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, id, holder, force);
+    if (signalEngine(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, id, holder, force);
     const { state } = await readRun(store, id);
     // If the engine died instead, this process stops the run.
     if (state.phase === 'ended') return reportEnd(id, state);
@@ -57,19 +57,6 @@ function reportNothingToStop(id: string, state: RunState): number {
   }
   printLine(`run ${id} is ${status}; it has no running commands`);
   return EXIT.done;
-}
-
-/** False if the process is gone. A suspended process (Ctrl-Z) handles the signal only after SIGCONT. */
-function ask({ pid }: RunHolder, signal: NodeJS.Signals): boolean {
-  try {
-    process.kill(pid, signal);
-    process.kill(pid, 'SIGCONT');
-    return true;
-  } catch (error) {
-    if (isErrno(error, 'ESRCH')) return false;
-    if (!isErrno(error, 'EPERM')) throw error;
-    throw new UsageError(`the engine with pid ${pid} belongs to another user`, 'ask them to stop it');
-  }
 }
 
 const LOOK_MS = 100;
