@@ -5,7 +5,7 @@ import { effectId } from '../kernel/state.ts';
 import { Adapters } from './adapters.ts';
 import type { Project } from './project.ts';
 import type { ReadRun, Store } from './runs.ts';
-import { eventsAsText, outputPrefix, OutputReader } from './step-output.ts';
+import { eventsAsText, type OutputPiece, outputPrefix, OutputReader } from './step-output.ts';
 
 export interface OutputEnd {
   /** `text`: the messages among the events of an agent without a terminal. */
@@ -58,11 +58,14 @@ async function endsOf(
   const prefix = await outputPrefix(files, run.state, id, attempt);
   const events = eventsAsText(run, { id, attempt, prefix }, adapters);
   const ends = { text: new Tail(endBytes), stdout: new Tail(endBytes), stderr: new Tail(endBytes) };
-  for await (const piece of new OutputReader(files, prefix).fresh()) {
-    if (piece.kind === 'gap') continue;
+  const add = (piece: OutputPiece): void => {
+    if (piece.kind === 'gap') return;
     ends[piece.stream].add(piece.bytes);
     if (events !== null && piece.stream === 'stdout') ends.text.add(Buffer.from(events.add(piece.bytes)));
-  }
+  };
+  const output = new OutputReader(files, prefix);
+  for await (const piece of output.fresh()) add(piece);
+  for (const piece of output.rest()) add(piece);
   if (events !== null) ends.text.add(Buffer.from(events.end()));
   return (['text', 'stdout', 'stderr'] as const).flatMap((stream) => {
     const { size } = ends[stream];

@@ -12,6 +12,7 @@ import type { RunFiles } from '../engine/ports.ts';
 import { effectId, type RunState } from '../kernel/state.ts';
 import { filledText } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
+import { type RedactingStream, redactorOfRun } from './redact.ts';
 import type { ReadRun } from './runs.ts';
 
 /** Prefix of the output files of an attempt. A long-lived agent prints for all its steps since it was started. */
@@ -59,21 +60,25 @@ export type OutputPiece =
   /** So many bytes of a long output were not kept. */
   | { readonly kind: 'gap'; readonly length: number };
 
+/** Reads an output without its secrets. */
 export class OutputReader {
   readonly #files: RunFiles;
   readonly #prefix: string;
   readonly #offsets = { stdout: 0, stderr: 0 };
+  readonly #redacted: Readonly<Record<'stdout' | 'stderr', RedactingStream>>;
 
   constructor(files: RunFiles, prefix: string) {
     this.#files = files;
     this.#prefix = prefix;
+    const redactor = redactorOfRun(files.localPath(''));
+    this.#redacted = { stdout: redactor.stream(), stderr: redactor.stream() };
   }
 
   get length(): number {
     return this.#offsets.stdout + this.#offsets.stderr;
   }
 
-  /** What was not read before, up to the present end. */
+  /** What was not read before, up to the present end; a possible beginning of a secret is held back. */
   async *fresh(): AsyncGenerator<OutputPiece> {
     // Only a folder, of a long-lived agent, has segments. The folder of all steps may be large.
     const isFolder = this.#prefix.endsWith('/');
@@ -83,6 +88,12 @@ export class OutputReader {
     // A terminal shows both streams as one.
     yield* this.#freshIn('stdout', segmentNames(names, names.includes(TRANSCRIPT) ? TRANSCRIPT : 'stdout'));
     yield* this.#freshIn('stderr', segmentNames(names, 'stderr'));
+  }
+
+  /** What was held back, if nothing follows it. */
+  *rest(): Generator<OutputPiece> {
+    for (const stream of ['stdout', 'stderr'] as const)
+      yield { kind: 'bytes', stream, bytes: this.#redacted[stream].end() };
   }
 
   async *#freshIn(stream: 'stdout' | 'stderr', segments: ReturnType<typeof segmentNames>): AsyncGenerator<OutputPiece> {
@@ -97,7 +108,7 @@ export class OutputReader {
         const bytes = await this.#files.read(`${this.#prefix}${name}`, this.#offsets[stream] - at, CHUNK_BYTES);
         if (bytes === null || bytes.length === 0) break;
         this.#offsets[stream] += bytes.length;
-        yield { kind: 'bytes', stream, bytes };
+        yield { kind: 'bytes', stream, bytes: this.#redacted[stream].push(bytes) };
       }
     }
   }

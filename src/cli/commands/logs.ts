@@ -38,7 +38,7 @@ export async function logs(
     const output = new OutputReader(files, prefix);
     const print = printer(run, { ...part, prefix });
     await print(output);
-    await print(null);
+    await print(output, true);
     bytes += output.length;
   }
   const shown = run.state.steps.get(id);
@@ -179,7 +179,7 @@ async function followOne(store: Store, run: ReadRun, part: Printing, printer: Pr
       await print(output);
     }
     await print(output);
-    await print(null);
+    await print(output, true);
   };
   await Promise.all([waitForEnd(), printAll()]);
 }
@@ -198,11 +198,11 @@ function isOver(state: RunState, { id, attempt }: Printing): boolean {
   return step?.status !== 'running' || step.attempt !== attempt;
 }
 
-/** Prints what is new in an output, or, with null, what was held back until the end. */
+/** Prints what is new in an output, or what was held back until its end. */
 type Printer = (
   run: ReadRun,
   part: Printing & { readonly prefix: string },
-) => (output: OutputReader | null) => Promise<void>;
+) => (output: OutputReader, isEnd?: boolean) => Promise<void>;
 
 /** `adapters`: null prints the bytes as they are. */
 function printerFor(adapters: Adapters | null): Printer {
@@ -213,15 +213,15 @@ function printerFor(adapters: Adapters | null): Printer {
       const isObeyed = adapters !== null && process[stream].isTTY;
       await pass(stream, isObeyed ? shown[stream].add(bytes) : bytes);
     };
-    return async (output) => {
-      if (output === null) return print('stdout', Buffer.from(events?.end() ?? ''));
-      for await (const piece of output.fresh()) {
+    return async (output, isEnd = false) => {
+      for await (const piece of isEnd ? output.rest() : output.fresh()) {
         if (isOutputClosed()) return;
         if (piece.kind === 'gap') warn(`[${piece.length} bytes of the output were not kept]`);
         else if (events !== null && piece.stream === 'stdout')
           await print('stdout', Buffer.from(events.add(piece.bytes)));
         else await print(piece.stream, piece.bytes);
       }
+      if (isEnd) await print('stdout', Buffer.from(events?.end() ?? ''));
     };
   };
 }
