@@ -135,7 +135,8 @@ export class Screen {
     const changes: string[] = [];
     for (let at = 0; at < Math.max(lines.length, this.#drawn.length); at++) {
       const line = lines[at] ?? '';
-      if (line !== (this.#drawn[at] ?? '')) changes.push(`\x1b[${at + 1};1H${line}\x1b[K`);
+      // Erased first: after a line of full width the cursor is on its last character, which erasing would remove.
+      if (line !== (this.#drawn[at] ?? '')) changes.push(`\x1b[${at + 1};1H\x1b[K${line}`);
     }
     this.#drawn = lines;
     if (changes.length > 0) printNow(`${BEGIN_PICTURE}${changes.join('')}${END_PICTURE}`);

@@ -38,6 +38,9 @@ test.each([200, 80, 60])('at %i columns every run has a row, and nothing wraps',
   const lines = screen.split('\n');
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
   expect(lines[0]).toMatch(/^meow {2}all projects +1 needs you · 3 runs/);
+  // Also the last column is shown.
+  if (columns > 72) expect(lines[0]).toMatch(/\d\d:\d\d:\d\d$/);
+  expect(screen).toMatch(/Push to main\? +[\d.]+m?s$/m);
   expect(screen).toMatch(/◆ push +pair +Push to main\?/);
   expect(screen).toMatch(/^›◆ pair .*\n ✗ deploy-7 .*\n ● nightly/m);
   if (columns > 60) expect(screen).toMatch(/nightly .* test is running/);
