@@ -10,7 +10,7 @@ import type { Bench, Figure, Measurement } from './measure.ts';
 import { atLeast, atMost, count, duration, figure, interleaveWarm, median } from './measure.ts';
 
 const STEPS = 20;
-const CHAINS = 5;
+const CHAINS = 7;
 const STATES = 10_000;
 const PAIRS = 10;
 const STATES_MAX = 100_000;

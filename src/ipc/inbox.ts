@@ -32,6 +32,8 @@ const WARNINGS_MAX = 32;
 const UNFINISHED_MS = 60_000;
 /** After this time nobody reads the answer any more. */
 const ANSWER_KEPT_MS = 600_000;
+/** A system has at least so many process ids. */
+const PROCESS_IDS_MIN = 32_768;
 /** If the system has no watches left. */
 const LOOK_MS = 250;
 
@@ -233,7 +235,14 @@ function inOrder(folder: string, names: readonly string[]): readonly Arrival[] {
     const { mtimeMs, size } = lstatSync(join(folder, name), { throwIfNoEntry: false }) ?? { mtimeMs: 0, size: 0 };
     return { name, mtimeMs, size, number: Number.parseInt(name, 10) || 0 };
   });
-  return arrivals.sort((a, b) => a.mtimeMs - b.mtimeMs || a.number - b.number || (a.name < b.name ? -1 : 1));
+  return arrivals.sort(
+    (a, b) => a.mtimeMs - b.mtimeMs || compareProcessIds(a.number, b.number) || (a.name < b.name ? -1 : 1),
+  );
+}
+
+/** Smaller is earlier, unless the system has started again from a small one in between. */
+function compareProcessIds(a: number, b: number): number {
+  return Math.abs(a - b) < PROCESS_IDS_MIN / 2 ? a - b : b - a;
 }
 
 function namesIn(folder: string): readonly string[] {

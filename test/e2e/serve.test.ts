@@ -87,8 +87,8 @@ test('runs whose engine died are resumed while it is killed itself; stopped and 
   expect((await rig.meow('run', 'gate.meow.toml', '--id', 'paused', '--no-wait')).code).toBe(3);
   const engines = (): number => ids.filter((id) => rig.decisions(id).includes('run-resumed')).length;
   for (let kills = 0; engines() < ids.length; kills += 1) {
-    const { live } = await serve(rig);
     const before = engines();
+    const { live } = await serve(rig);
     await until(() => engines() > before, 'a run to be resumed');
     live.kill('SIGKILL');
     await live.ended;
