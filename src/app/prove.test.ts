@@ -226,27 +226,21 @@ describe('planted mistakes', () => {
   ])('a recursion without a bound: %s', async (_, template) => {
     const work = shell('work').replace('main', 'again');
     const more = step('more', 'branch', `needs = ["work"]\ncondition = "test -f more"\n${template}`);
-    const again = `[again]\ninternal = true\n\n${work}\n${more.replace('main', 'again')}`;
+    const first = meow(step('first', 'expand', 'template = ".again"'));
     const files = {
-      'w.meow.toml': `${meow(step('first', 'expand', 'template = ".again"'))}\n${again}`,
+      'w.meow.toml': `${first}\n[again]\ninternal = true\n\n${work}\n${more.replace('main', 'again')}`,
       'w.test.toml': '[[claim]]\nends = true\n[[claim]]\nat_most = { commands = 20 }\n',
     };
     const proof = await prove('w.meow.toml', files);
     expect(proof).toMatchObject({ exit: 1, explored: { complete: true }, worst: { commands: null } });
     expect(proof.loops).toEqual([{ through: expect.arrayContaining(['first.*.work']), bounded: false }]);
-    expect(proof.claims).toMatchObject([
-      { holds: false, test: expect.any(String) },
-      { holds: false, test: expect.any(String) },
-    ]);
+    expect(proof.claims.every(({ holds, test: text }) => holds === false && text !== null)).toBe(true);
     expect(ends(proof)).toContain('failed first.*.work');
   });
 
-  test('a recursion that hands on what changes is not taken for a loop', async () => {
-    const more = step(
-      'more',
-      'branch',
-      'condition = "test -f {{word}}"\n[again.steps.on_true]\ntemplate = ".again"\nvariables = { word = "{{word}}x" }',
-    );
+  test('a recursion that passes other values is not taken for a loop', async () => {
+    const call = 'on_true = { template = ".again", variables = { word = "{{word}}x" } }';
+    const more = step('more', 'branch', `condition = "test -f {{word}}"\n${call}`);
     const again = `[again]\ninternal = true\n[again.variables]\nword = {}\n\n${more.replace('main', 'again')}`;
     const first = step('first', 'expand', 'template = ".again"\nvariables = { word = "x" }');
     const proof = await prove('w.meow.toml', { 'w.meow.toml': `${meow(first)}\n${again}` });
