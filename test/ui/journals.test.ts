@@ -70,9 +70,10 @@ test(`${RUNS} random runs are shown as status shows them, at every record`, asyn
       expect(view.cost.unknown_turns).toBe(unpriced);
       if (unpriced === 0) expect(view.cost.usd).toBe(usd);
       const nothing = usd === 0 && tokens === 0 && unpriced === 0;
-      expect(shown.spent, `${id} at ${seq}`).toEqual(nothing ? null : expect.stringMatching(unpriced > 0 ? /^≥ / : /^\$/));
-      if (shown.spent !== null)
-        expect(Number(shown.spent.replaceAll(/[^\d.]/g, ''))).toBeCloseTo(usd, 2);
+      expect(shown.spent, `${id} at ${seq}`).toEqual(
+        nothing ? null : expect.stringMatching(unpriced > 0 ? /^≥ / : /^\$/),
+      );
+      if (shown.spent !== null) expect(Number(shown.spent.replaceAll(/[^\d.]/g, ''))).toBeCloseTo(usd, 2);
       if (!nothing) seen.costs += 1;
       if (view.counts.failed > 0) seen.failed += 1;
       if (view.gates.length > 0) seen.gates += 1;
