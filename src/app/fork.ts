@@ -89,6 +89,7 @@ export async function prepareFork(
   const prepared = await prepareRun({ ...project, cwd }, settings, adapters, {
     ...forcedAdapter(old),
     ...(request.permissions === undefined ? {} : { permissions: request.permissions }),
+    ...(request.background === undefined ? {} : { background: request.background }),
     ...flags,
     allowOutside: flags.allowOutside ?? request.allowOutside,
     allowance: { ...givenAllowance(old, request), ...flags.allowance },

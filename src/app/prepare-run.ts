@@ -44,6 +44,7 @@ export interface RunFlags {
   readonly adapter?: string;
   readonly permissions?: string;
   readonly allowOutside?: boolean;
+  readonly background?: true;
   readonly inPlace?: boolean;
   /** Nothing will run, so the repository is not looked at. */
   readonly dryRun?: boolean;
@@ -115,6 +116,7 @@ export async function prepareRun(
     meta,
     cwd: project.cwd,
     allowOutside: flags.allowOutside ?? false,
+    ...(flags.background === true ? { background: true } : {}),
     ...(permissions === null ? {} : { permissions }),
     folder: join(project.runs, id),
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },

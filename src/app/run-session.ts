@@ -35,13 +35,13 @@ import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
-import { sharedFolder } from './project.ts';
+import { projectAt, sharedFolder } from './project.ts';
 import { budgetsOf } from './run-budgets.ts';
 import { listProject } from './projects.ts';
 import { runNotices } from './run-notices.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
-import { packageFolder } from './sources.ts';
+import { packageFolder, readSettings } from './sources.ts';
 import { StateRefresh } from './state-refresh.ts';
 
 export interface SessionOptions {
@@ -123,6 +123,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     // Folders that answers name must be in the folder of the project.
     within: request.allowOutside ? null : resolve(runFolder, '../../..'),
     waits: options.waits !== false,
+    quiet: () => (request.background === true ? readSettings(projectAt(resolve(runs, '..'))).config.money.quiet : null),
     inboxRead: () => endpoint.drainInbox(),
   });
   const endpoint = endpointOf(run, surroundings, drivers, { reporter, proofs });

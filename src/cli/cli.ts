@@ -406,6 +406,7 @@ function addStartFlags(command: Command): Command {
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
     .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
     .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--background', 'start no turn of an agent in the quiet hours of the configuration')
     .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean');
 }
 

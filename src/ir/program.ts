@@ -221,6 +221,8 @@ export interface RunRequest {
   readonly folder?: string;
   /** Lanes may work in folders outside of it. */
   readonly allowOutside: boolean;
+  /** It starts no turn in quiet hours; absent: it does. */
+  readonly background?: true;
   /** What agents may do without asking. Absent if nobody chose. */
   readonly permissions?: Permissions;
   readonly allowance: Allowance;
