@@ -38,6 +38,7 @@ import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
 import { sharedFolder } from './project.ts';
 import { budgetsOf } from './run-budgets.ts';
 import { listProject } from './projects.ts';
+import { runNotices } from './run-notices.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
@@ -137,6 +138,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     endpoint,
     ...directories,
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
+    runNotices({ runFolder, config: config.notify, environment: options.environment, bell: () => reporter.bell?.() }),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
     projectLister(dirname(runFolder)),

@@ -320,6 +320,11 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print JSON: list, show')
     .action(calls(async () => (await import('./commands/adapter.ts')).adapter));
 
+  command('Setup and maintenance', 'notify test [--json]', 'send a test to every channel of notifications')
+    .argument('<action>')
+    .option('--json', 'print a JSON array')
+    .action(calls(async () => (await import('./commands/notify.ts')).notify));
+
   command('Setup and maintenance', 'lsp [--stdio]', 'start a language server for editors on stdin and stdout')
     .option('--stdio', 'the only channel; accepted because editors pass it')
     .action(calls(async () => (await import('./commands/lsp.ts')).lsp));

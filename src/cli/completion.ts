@@ -107,6 +107,7 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   prove: ['workflow'],
   adapter: [wordsOf('install', 'list', 'show', 'remove'), 'adapter'],
   lsp: [],
+  notify: [wordsOf('test')],
   completion: [{ words: SHELLS }],
   doctor: [],
   gc: ['run'],
