@@ -176,6 +176,15 @@ function commandLine(answer: (status: number) => void): Command {
   };
   addRunFlags(fork).action(calls(forks));
 
+  command('Running', 'merge ACTION [KEY] [FLAGS]', 'merge checked work of a worktree into a branch')
+    .arguments('<action> [key]')
+    .option('--worktree <dir>', 'worktree whose last commit is offered (default: the working directory)')
+    .option('--target <branch>', 'branch to merge into (default: main): offer')
+    .option('--check <cmd>', 'a command that must pass on the merged tree; may be repeated: offer', collect)
+    .option('--id <key>', 'identifies the offer (default: the calling step, or the commit): offer')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/merge.ts')).merge));
+
   command('Running', 'stop ID [--force]', 'stop a run')
     .argument('<id>')
     .option('--force', 'kill its commands at once instead of terminating them gracefully')
