@@ -8,6 +8,7 @@ import { socketPaths } from '../drivers/agent/tmux/setting.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
 import { afterEarlierAttempts } from '../drivers/earlier-attempts.ts';
 import { readDriver } from '../drivers/read-driver.ts';
+import { guardSecrets } from '../drivers/guard-secrets.ts';
 import { steered, type TransitionContext } from '../drivers/transition-reader.ts';
 import type { Driver, Drivers } from '../engine/ports.ts';
 import { syncing } from '../drivers/sync-disk.ts';
@@ -95,17 +96,23 @@ export function runDrivers(options: RunDriversOptions): RunDrivers {
       admitted(),
     ),
   );
+  const { secrets } = surroundings;
+  const guarded = (make: () => Driver): (() => Driver) =>
+    secrets === undefined ? make : once(() => guardSecrets(make(), { files, secrets }));
+  const guardedAgents = guarded(agents);
   return {
     byKind: {
-      command,
-      read: () => readDriver({ files, cwd }),
-      turn: () => admittedTurns(steering(lazyDriver(async () => (await loadAgents()).turns(ofTurns))), admitted()),
-      spawn: agents,
-      attend: agents,
-      prompt: agents,
-      kill: agents,
-      git: () => conductor().drivers.git,
-      inspect: () => conductor().drivers.inspect,
+      command: guarded(command),
+      read: guarded(() => readDriver({ files, cwd })),
+      turn: guarded(() =>
+        admittedTurns(steering(lazyDriver(async () => (await loadAgents()).turns(ofTurns))), admitted()),
+      ),
+      spawn: guardedAgents,
+      attend: guardedAgents,
+      prompt: guardedAgents,
+      kill: guardedAgents,
+      git: guarded(() => conductor().drivers.git),
+      inspect: guarded(() => conductor().drivers.inspect),
     },
     environment,
     agents: () => loadedAgents,

@@ -164,6 +164,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--source <path>', 'workflow to use (default: the one stored with the run)')
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--id <id>', 'id of the new run (default: wf- and eight random characters)')
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source')
@@ -301,6 +302,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--since <run>', 'the run to fork')
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/fork.ts')).plan));
 
@@ -410,6 +412,7 @@ function addStartFlags(command: Command): Command {
   return command
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--language <name>', 'language of the workflow, if PATH does not tell')
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')

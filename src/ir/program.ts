@@ -71,6 +71,8 @@ export interface Parameter {
   readonly required: boolean;
   readonly fallback: ValueTemplate | null;
   readonly description: string | null;
+  /** Its values are secrets: its default, if there is one, is a reference. */
+  readonly secret?: true;
 }
 
 export interface Step {

@@ -71,6 +71,18 @@ export const SERVE: Table = {
   keys: [key('resume', BOOLEAN, 'Whether it resumes runs whose engine has died; default true.')],
 };
 
+export const SECRETS: Table = {
+  name: 'secrets',
+  doc: 'Values that are masked wherever meow records, shows or sends them.',
+  keys: [
+    key(
+      'env',
+      listOf({ kind: 'string', pattern: String.raw`^[A-Za-z0-9_*]+$` }),
+      'Environment variables that are secrets; * stands for any characters; default *_TOKEN, *_KEY, *_SECRET, *PASSWORD* and *CREDENTIALS*.',
+    ),
+  ],
+};
+
 const ABOVE_0 = { kind: 'number', above: 0 } as const;
 
 export const BUDGET: Table = {
@@ -234,6 +246,11 @@ export const CONFIG: Document = {
         'serve',
         tableOf(() => SERVE),
         'What meow serve does.',
+      ),
+      key(
+        'secrets',
+        tableOf(() => SECRETS),
+        'Values that are masked wherever meow records, shows or sends them.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

@@ -8,7 +8,7 @@ import { errorType } from '../ir/failure.ts';
 import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
-import type { FilledText } from '../ir/text.ts';
+import { type FilledText, plainText } from '../ir/text.ts';
 import { approversOf, verdictFor } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
 import type { PauseCause } from '../kernel/spending.ts';
@@ -374,7 +374,11 @@ export function gateCommand(run: string, { kind, id }: Pick<GateView, 'kind' | '
 /** A filled text for display: parts stored in files are shown by name. */
 export function filledText(text: FilledText): string {
   if (typeof text === 'string') return text;
-  return text.map((piece) => (typeof piece === 'string' ? piece : `[${piece.file}]`)).join('');
+  return text
+    .map((piece) =>
+      typeof piece === 'string' ? piece : 'secret' in piece ? plainText(piece.secret) : `[${piece.file}]`,
+    )
+    .join('');
 }
 
 export function moment(at: number | null): string | null {
