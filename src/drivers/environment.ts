@@ -20,6 +20,7 @@ import type { Permissions } from '../ir/adapter.ts';
 import { plainText } from '../ir/text.ts';
 import { ABSENT, isErrno, REFUSED } from '../sys/errors.ts';
 import { allProcesses, type Environment, MARKER, type ProcessEntry } from '../sys/process.ts';
+import type { Secrets } from '../sys/secrets.ts';
 import type { Spawner } from './spawner.ts';
 
 /** Environment variables by their names. */
@@ -42,6 +43,8 @@ export interface DriverContext {
   readonly inbox: string;
   /** What agents may do without asking; null if nobody chose. */
   readonly permissions?: Permissions | null;
+  /** Of the run: what drivers write to files of their own, or pass in arguments, must have none. Absent: none are known. */
+  readonly secrets?: Secrets;
   /** Shared by the drivers of the run; a driver that gets none makes its own. */
   readonly spawner?: Spawner;
 }
