@@ -31,6 +31,7 @@ import {
   readMeta,
   readPermissions,
   type RunFlags,
+  traceContext,
 } from './prepare-run.ts';
 import type { Project } from './project.ts';
 import { withBudgets } from './run-budgets.ts';
@@ -150,8 +151,10 @@ function repeated(project: Project, program: Program, request: RunRequest, flags
   const place = { cwd: project.cwd, fileVariables: Object.keys(given?.files ?? {}) };
   const { variables, files } = givenVariables(flags, program, place);
   const mark = randomBytes(4).toString('hex');
+  const { traceparent: _, ...same } = request;
   const again: RunRequest = {
-    ...request,
+    ...same,
+    ...traceContext(),
     id,
     mark,
     variables: { ...request.variables, ...variables },

@@ -9,6 +9,7 @@ import { err, UsageError } from '../base/errors.ts';
 import { type Json, type JsonMap, own } from '../base/json.ts';
 import { type Diagnostic, hasErrors } from '../base/source.ts';
 import { formatMoment } from '../base/time.ts';
+import { readTraceparent } from '../base/trace-ids.ts';
 import { SIM_SCRIPT } from '../drivers/agent/sim-host.ts';
 import { Repository } from '../drivers/git/repository.ts';
 import { coerce, typeError, type ValueType } from '../ir/output.ts';
@@ -117,10 +118,17 @@ export async function prepareRun(
     allowOutside: flags.allowOutside ?? false,
     ...(permissions === null ? {} : { permissions }),
     folder: join(project.runs, id),
+    ...traceContext(),
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
     given: { reference, variables: Object.keys(values), files, allowance: flags.allowance },
   };
   return { diagnostics, ready: { program, request: withBudgets(settings.config, project.runs, request), at } };
+}
+
+/** What of the caller's environment makes the run a part of a trace. */
+export function traceContext(): Pick<RunRequest, 'traceparent'> {
+  const { TRACEPARENT: traceparent = '' } = process.env;
+  return readTraceparent(traceparent) === null ? {} : { traceparent };
 }
 
 function* sameDefaults(

@@ -42,6 +42,7 @@ import { runNotices } from './run-notices.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
+import { isTraced } from './telemetry/endpoint.ts';
 import { StateRefresh } from './state-refresh.ts';
 
 export interface SessionOptions {
@@ -138,7 +139,13 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     endpoint,
     ...directories,
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
-    runNotices({ runFolder, config: config.notify, environment: options.environment, bell: () => reporter.bell?.() }),
+    runNotices({
+      runFolder,
+      config: config.notify,
+      isTraced: isTraced(config.telemetry, options.environment),
+      environment: options.environment,
+      bell: () => reporter.bell?.(),
+    }),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
     projectLister(dirname(runFolder)),
@@ -182,14 +189,14 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
 const WITHOUT_FILES: ReadonlySet<FailureKind> = new Set(['not-started', 'spawn-failed', 'not-delivered']);
 
 function surroundingsOf(options: SessionOptions, runId: string, request: RunRequest): RunSurroundings {
-  const { mark, cwd, permissions = null } = request;
+  const { mark, cwd, permissions = null, traceparent = null } = request;
   const files = options.store.files(runId);
   const environment = withoutRunVariables(options.environment);
   const address = addressOf(files.localPath(''), mark);
   // The `meow` that steps find on their PATH is the one that runs them.
   const binFolder = resolve(packageFolder(), 'bin');
   const spawner = new Spawner(environment);
-  return { runId, mark, files, cwd, permissions, environment, spawner, binFolder, ...address };
+  return { runId, mark, files, cwd, permissions, traceparent, environment, spawner, binFolder, ...address };
 }
 
 function endpointOf(

@@ -71,6 +71,12 @@ export const SERVE: Table = {
   keys: [key('resume', BOOLEAN, 'Whether it resumes runs whose engine has died; default true.')],
 };
 
+export const TELEMETRY: Table = {
+  name: 'telemetry',
+  doc: 'Traces of runs for OpenTelemetry.',
+  keys: [key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.')],
+};
+
 const ABOVE_0 = { kind: 'number', above: 0 } as const;
 
 export const BUDGET: Table = {
@@ -234,6 +240,11 @@ export const CONFIG: Document = {
         'serve',
         tableOf(() => SERVE),
         'What meow serve does.',
+      ),
+      key(
+        'telemetry',
+        tableOf(() => TELEMETRY),
+        'Traces of runs for OpenTelemetry.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

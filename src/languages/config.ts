@@ -12,6 +12,7 @@ import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } fr
 import { DEFAULT_NOTIFY, type NotifyConfig, readNotifyConfig } from './notify-config.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
 import { booleanAt, countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
+import { DEFAULT_TELEMETRY, readTelemetryConfig, type TelemetryConfig } from './telemetry-config.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
 import { readToml } from './toml.ts';
 
@@ -32,6 +33,7 @@ export interface Config {
   readonly money: MoneyConfig;
   readonly notify: NotifyConfig;
   readonly serve: ServeConfig;
+  readonly telemetry: TelemetryConfig;
 }
 
 export interface ServeConfig {
@@ -60,6 +62,7 @@ export const DEFAULT_CONFIG: Config = {
   money: DEFAULT_MONEY,
   notify: DEFAULT_NOTIFY,
   serve: { resume: true },
+  telemetry: DEFAULT_TELEMETRY,
 };
 
 export interface ConfigInput {
@@ -100,6 +103,7 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     money: readMoneyConfig(report, root, base.money, scope),
     notify: readNotifyConfig(report, root, base.notify),
     serve: readServe(report, root, base.serve),
+    telemetry: readTelemetryConfig(report, root, base.telemetry),
   };
 }
 
