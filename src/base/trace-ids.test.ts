@@ -35,7 +35,14 @@ describe('ids of traces', () => {
       spanId: 'b7ad6b7169203331',
     });
     expect(readTraceparent(`01${PARENT.slice(2)}-more`)?.spanId).toBe('b7ad6b7169203331');
-    for (const text of ['', 'x', `ff${PARENT.slice(2)}`, `${PARENT}-more`, PARENT.toUpperCase(), PARENT.replaceAll(/[1-9a-f]/g, '0')])
+    for (const text of [
+      '',
+      'x',
+      `ff${PARENT.slice(2)}`,
+      `${PARENT}-more`,
+      PARENT.toUpperCase(),
+      PARENT.replaceAll(/[1-9a-f]/g, '0'),
+    ])
       expect(readTraceparent(text)).toBeNull();
   });
 });

@@ -74,7 +74,9 @@ export const SERVE: Table = {
 export const TELEMETRY: Table = {
   name: 'telemetry',
   doc: 'Traces of runs for OpenTelemetry.',
-  keys: [key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.')],
+  keys: [
+    key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.'),
+  ],
 };
 
 const ABOVE_0 = { kind: 'number', above: 0 } as const;

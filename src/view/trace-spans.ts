@@ -207,7 +207,10 @@ class Facts {
   lastAt = 0;
   readonly #spans = new Spans();
   #lastSeq = 0;
-  readonly #starts = new Map<string, { readonly effect: EffectSpec<FilledText> | null; readonly agent: string | null }>();
+  readonly #starts = new Map<
+    string,
+    { readonly effect: EffectSpec<FilledText> | null; readonly agent: string | null }
+  >();
   readonly #failures = new Map<string, Failure>();
   readonly #usages = new Map<string, UsageSum>();
   readonly #attempts = new Map<string, number>();

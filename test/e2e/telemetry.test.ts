@@ -25,7 +25,8 @@ function edgesOfRun(rig: Rig, id: string): readonly string[] {
   const lines = rig.read(`.meow/workflows/${id}/journal.jsonl`).trim().split('\n');
   const decisions = lines.flatMap(
     (line) =>
-      (JSON.parse(line) as { decisions: { kind: string; frame: unknown; steps?: string[]; step?: string }[] }).decisions,
+      (JSON.parse(line) as { decisions: { kind: string; frame: unknown; steps?: string[]; step?: string }[] })
+        .decisions,
   );
   const owners = new Map<string, string | null>();
   const edgesFound = new Map<string, string>();
@@ -49,7 +50,12 @@ function isOneTree(spans: readonly ReceivedSpan[]): boolean {
   const ids = new Set(spans.map(({ spanId }) => spanId));
   const roots = spans.filter(({ parentSpanId }) => !ids.has(parentSpanId));
   const traces = new Set(spans.map(({ traceId }) => traceId));
-  return ids.size === spans.length && roots.length === 1 && traces.size === 1 && spans.every((each) => each.startNs <= each.endNs);
+  return (
+    ids.size === spans.length &&
+    roots.length === 1 &&
+    traces.size === 1 &&
+    spans.every((each) => each.startNs <= each.endNs)
+  );
 }
 
 function named(spans: readonly ReceivedSpan[], name: string): ReceivedSpan {
@@ -218,7 +224,9 @@ test('a fork is linked to the run that it comes from', async () => {
   await rig.meow('run', 'a.meow.toml', '--id', 'a');
   await rig.meow('fork', 'a', '--from', 'two', '--id', 'b');
   await until(() => receiver.requests.length > 1, 'both traces');
-  const [origin, fork] = ['a', 'b'].map((id) => receiver.spans.find(({ attributes }) => attributes['meow.run.id'] === id));
+  const [origin, fork] = ['a', 'b'].map((id) =>
+    receiver.spans.find(({ attributes }) => attributes['meow.run.id'] === id),
+  );
   expect(fork?.links).toEqual([{ traceId: origin?.traceId, spanId: origin?.spanId }]);
   expect(fork?.traceId).not.toBe(origin?.traceId);
 });
@@ -232,7 +240,11 @@ test('a receiver that fails gets the trace later, and only once', async () => {
   expect((await rig.meow('run', 'a.meow.toml', '--id', 'a')).code).toBe(0);
   const file = '.meow/workflows/a/exported.jsonl';
   await until(() => rig.exists(file) && rig.read(file).includes('"sent"'), 'the trace to be sent');
-  const lines = rig.read(file).trim().split('\n').map((line) => JSON.parse(line) as { status: string; error: unknown });
+  const lines = rig
+    .read(file)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { status: string; error: unknown });
   expect(lines.map(({ status }) => status)).toEqual(['failed', 'failed', 'sent']);
   expect(lines[0]?.error).toContain('400');
   expect(receiver.requests).toHaveLength(1);
@@ -243,7 +255,11 @@ test('what is wrong with the receiver is said', async () => {
   rig.write('a.meow.toml', `[main]\n${shellStep('one', 'true')}`);
   await rig.meow('run', 'a.meow.toml', '--id', 'a');
   const none = await rig.meow('export', '--otlp', 'a');
-  expect(none).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('no receiver of traces is configured') });
+  expect(none).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('no receiver of traces is configured'),
+  });
   const dead = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
   const refused = await rig.meowWith(dead, 'export', '--otlp', 'a');
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('the trace was not accepted') });

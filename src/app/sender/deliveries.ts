@@ -50,6 +50,11 @@ export class Deliveries {
     for (const line of tolerate(UNUSABLE, [], () => readLines(path))) if (isLine(line)) this.#note(line);
   }
 
+  /** Those that were tried and are tried again. */
+  get pending(): number {
+    return [...this.#byMessage.values()].filter(({ isOver }) => !isOver).length;
+  }
+
   hasBegun(id: string, channel: Channel): boolean {
     return this.#byMessage.has(`${id} ${channel}`);
   }

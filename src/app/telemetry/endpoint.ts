@@ -28,7 +28,9 @@ export function otlpEndpoint(config: TelemetryConfig, environment: Variables): R
   const wanted = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? read('OTEL_EXPORTER_OTLP_PROTOCOL');
   const protocol = wanted ?? 'http/protobuf';
   if (protocol === 'http/protobuf' || protocol === 'http/json') return ok({ url, protocol });
-  return err(`OTEL_EXPORTER_OTLP_PROTOCOL is ${JSON.stringify(protocol)}: traces are sent as http/protobuf or http/json`);
+  return err(
+    `OTEL_EXPORTER_OTLP_PROTOCOL is ${JSON.stringify(protocol)}: traces are sent as http/protobuf or http/json`,
+  );
 }
 
 /** Whether traces are sent. `meow export --otlp` reports a wrong address. */

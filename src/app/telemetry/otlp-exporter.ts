@@ -55,9 +55,14 @@ function readableSpans({ traceId, spans }: Trace): ReadableSpan[] {
       startTime: timeOf(from),
       endTime: timeOf(to),
       duration: timeOf(to - from),
-      status: span.error === null ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR, message: span.error },
+      status:
+        span.error === null ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR, message: span.error },
       attributes: { ...attributes },
-      events: events.map(({ name: title, at, attributes: more }) => ({ name: title, time: timeOf(at), attributes: { ...more } })),
+      events: events.map(({ name: title, at, attributes: more }) => ({
+        name: title,
+        time: timeOf(at),
+        attributes: { ...more },
+      })),
       links: links.map(({ traceId: trace, spanId: linked }) => ({ context: contextOf(linked, trace) })),
       ended: true,
       resource,
