@@ -270,6 +270,12 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/diff.ts')).diff));
 
+  command('Inspecting runs', 'export ID --otlp [--json]', "send a run's trace to an OpenTelemetry receiver")
+    .argument('<id>')
+    .requiredOption('--otlp', 'to [telemetry] otlp of the configuration, or OTEL_EXPORTER_OTLP_ENDPOINT')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/export-otlp.ts')).exportOtlp));
+
   command('Writing workflows', 'init [--template NAME]', 'create a .meow folder with an example')
     .option('--template <name>', 'hello, work-loop, parallel, gate or recovery (default: hello)')
     .action(calls(async () => (await import('./commands/init.ts')).init));
