@@ -120,7 +120,11 @@ export async function prepareRun(
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
     given: { reference, variables: Object.keys(values), files, allowance: flags.allowance },
   };
-  return { diagnostics, ready: { program, request: withBudgets(settings.config, project.runs, request), at } };
+  const isLimited = settings.config.money.budgets.length > 0;
+  return {
+    diagnostics,
+    ready: { program, request: isLimited ? withBudgets(settings.config, project.runs, request) : request, at },
+  };
 }
 
 function* sameDefaults(

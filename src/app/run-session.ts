@@ -4,6 +4,7 @@
 import { dirname, resolve } from 'node:path';
 
 import { ok } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
 import { resolveText } from '../drivers/outputs.ts';
 import { Spawner } from '../drivers/spawner.ts';
@@ -30,13 +31,13 @@ import { crash } from '../sys/errors.ts';
 import { pinFolder, stateFile } from '../sys/files.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
-import { budgetLedger, noteFork } from './budget-ledger.ts';
+import { budgetLedger } from './budget-ledger.ts';
 import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
 import { sharedFolder } from './project.ts';
-import { budgetsOf } from './run-budgets.ts';
+import { budgetsOf, noteFork } from './run-budgets.ts';
 import { listProject } from './projects.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
@@ -132,6 +133,17 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const { remind: command, remindEveryMs: everyMs } = config.gates;
   const reminding = { runId: run.id, cwd: request.cwd, environment, everyMs, warn };
 
+  const ledger = once(() =>
+    budgetLedger({
+      runId: run.id,
+      runs,
+      shared: sharedFolder(),
+      budgets: config.money.budgets,
+      origin: request.origin ?? null,
+      warn,
+    }),
+  );
+
   const observers: readonly RunObserver[] = [
     stateFile,
     endpoint,
@@ -144,14 +156,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const opened: RunObserver[] = [];
   return {
     drivers: drivers.byKind,
-    ledger: budgetLedger({
-      runId: run.id,
-      runs,
-      shared: sharedFolder(),
-      budgets: config.money.budgets,
-      origin: request.origin ?? null,
-      warn,
-    }),
+    ledger: { admit: (turns, signal) => ledger().admit(turns, signal) },
     open() {
       for (const observer of observers) {
         opened.push(observer);

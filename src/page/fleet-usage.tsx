@@ -1,4 +1,4 @@
-// What all runs have cost today, and the budgets of runs that go on.
+// What all runs have cost today, and the budgets of active runs.
 
 import { hasEnded } from '../view/fleet.ts';
 import type { UsageDocument } from '../web/protocol.ts';

@@ -100,8 +100,7 @@ function breachOf(claim: Claim, index: number, shown: Shown, end: Pick<WorldEnd,
         : null;
     case 'ends': {
       if (end.kind === 'ended') return null;
-      const why =
-        end.kind === 'waiting' ? 'nothing happens any more, and the run has not ended' : 'the run goes on and on';
+      const why = end.kind === 'waiting' ? 'nothing happens any more, and the run has not ended' : 'the run never ends';
       return { expected: true, got: false, why };
     }
     case 'at-most':
