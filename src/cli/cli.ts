@@ -137,7 +137,7 @@ function commandLine(answer: (status: number) => void): Command {
   const schedule = command('Running', schedules, 'start workflows at set times, while meow serve is running')
     .arguments('<action> [name] [cron] [path]')
     .option('--timezone <tz>', 'time zone of CRON, such as Europe/Berlin (default: that of the machine): add')
-    .option('--overlap <o>', 'while an earlier run goes on: skip, queue or allow (default: skip): add')
+    .option('--overlap <o>', 'while an earlier run is active: skip, queue or allow (default: skip): add')
     .option('--missed <m>', 'times at which meow serve did not run: once or skip (default: once): add')
     .option('--jitter <d>', 'delay each start by a random time of at most this: add')
     .option('--from <iso>', 'a moment (default: now): next')

@@ -8,7 +8,7 @@
 
 import { signal } from '@preact/signals';
 import type { Program } from '../ir/program.ts';
-import { applyRecord } from '../kernel/fold.ts';
+import { applyRecord } from '../kernel/apply.ts';
 import { initialState, type RunState } from '../kernel/state.ts';
 import {
   type ExportDocument,

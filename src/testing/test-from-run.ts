@@ -335,7 +335,7 @@ function stability({ request }: RunState): (value: Json) => boolean {
 
 const VALUE_MAX = 2_000;
 
-/** These differ in every run. */
+/** Values that differ in every run. */
 const VOLATILE = new Set(['session_id', 'terminal', 'workdir', 'adapter', 'denied']);
 
 function expectationsOf(

@@ -17,7 +17,7 @@ import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { Adapter, Injection, TerminalProfile } from '../../../ir/adapter.ts';
 import { type AgentMessage, nudgeText, type PromptMessage } from '../../../ir/prompt-text.ts';
 import { crash, isErrno, UNUSABLE } from '../../../sys/errors.ts';
-import { readJsonFile, writeJsonFile } from '../../../sys/files.ts';
+import { readRecord, writeJsonFile } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { hasLostTerminal } from '../../../sys/process.ts';
 import { readProcess } from '../../step-folder.ts';
@@ -41,6 +41,7 @@ import { describeScreen, errorsOn, limitsOn, type Screen } from './screen.ts';
 import { Transcript } from './transcript.ts';
 import { typedAt, typeKeys } from './typed-keys.ts';
 import { monitorWork } from './work-monitor.ts';
+import { isText } from '../../../base/shape.ts';
 
 export interface TerminalAgentOptions {
   readonly tmux: Tmux;
@@ -419,7 +420,7 @@ export class TerminalAgent implements HostedAgent {
 
   /** The cursor row when the agent was first ready; null if it never was. */
   #readyRow(): string | null {
-    return (this.#idleRow ??= readJsonFile(join(this.start.folder.path, READY)) as string | null);
+    return (this.#idleRow ??= readRecord(join(this.start.folder.path, READY), isText));
   }
 
   /** The terminal is gone. An agent that survives without a terminal is useless and is killed. */
