@@ -123,6 +123,27 @@ async function readOthers(
   const tree: OtherRun[] = [];
   for (const id of new Set([root, ...forksOf(runs, root)]))
     if (id !== runId && existsSync(join(runs, id, JOURNAL))) tree.push(await read(join(runs, id)));
+  return othersOf({ runs, budgets, since, turns, ofDay, tree });
+}
+
+/** Pure: also for simulated runs. */
+export function othersOf({
+  runs,
+  budgets,
+  since,
+  turns,
+  ofDay,
+  tree,
+}: {
+  readonly runs: string;
+  readonly budgets: readonly BudgetConfig[];
+  /** When the day began, in milliseconds since 1970. */
+  readonly since: number;
+  readonly turns: readonly string[];
+  readonly ofDay: readonly OtherRun[];
+  /** Those of the same origin. */
+  readonly tree: readonly OtherRun[];
+}): OthersSpending {
   return {
     tree: {
       usd: total(tree, ({ spending }) => spending.usd),
@@ -155,7 +176,7 @@ async function readOthers(
   };
 }
 
-interface OtherRun {
+export interface OtherRun {
   readonly folder: string;
   readonly spending: Spending;
   readonly reserved: KnownCost;

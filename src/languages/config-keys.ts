@@ -102,11 +102,6 @@ export const BUDGET: Table = {
     key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
     key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
     key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
-    key(
-      'overrun',
-      amount(0),
-      'A turn above its budget is stopped when it exceeds its reservation by this share; default 0.5.',
-    ),
   ],
 };
 

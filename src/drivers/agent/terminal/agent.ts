@@ -38,6 +38,7 @@ import { containsPrompt, isMisread, needsFile, putIntoFile, rowAtCursor } from '
 import { decisionFrom, type DialogDecision, postDialog, postDialogMessage, unwatchedDecision } from './post-dialog.ts';
 import { pause, ScreenWatcher } from './screen-watcher.ts';
 import { describeScreen, errorsOn, limitsOn, type Screen } from './screen.ts';
+import { SessionCosts } from './session-costs.ts';
 import { Transcript } from './transcript.ts';
 import { typedAt, typeKeys } from './typed-keys.ts';
 import { monitorWork } from './work-monitor.ts';
@@ -65,6 +66,7 @@ export class TerminalAgent implements HostedAgent {
   readonly #hooks: Readonly<HookLog> | null;
   readonly #dialogs: DialogHandler;
   readonly #records: DeliveryRecords;
+  readonly #costs: SessionCosts;
   readonly #transcript: Transcript;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
   /** Serializes deliveries. */
@@ -82,6 +84,7 @@ export class TerminalAgent implements HostedAgent {
     this.#options = options;
     this.#wasFound = wasFound;
     this.#records = new DeliveryRecords(path);
+    this.#costs = new SessionCosts(path);
     this.#transcript = new Transcript(join(path, TRANSCRIPT));
     // The last output may still be on its way to the transcript.
     const output = { settleMs: options.ways.timing.settleMs, read: () => this.#transcript.tail() };
@@ -148,6 +151,7 @@ export class TerminalAgent implements HostedAgent {
   }
 
   async hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
+    if (message.kind === 'prompt') this.#costs.begin(message.id, this.#hooks?.sessionFile ?? null);
     const handover = await this.#handInTurn(message, request);
     const state = handover.kind === 'not-taken' ? this.#records.read(message.id)?.state.kind : undefined;
     if (message.kind === 'prompt' && (state === 'put' || state === 'submitted')) this.#records.abandon(message);
@@ -241,8 +245,7 @@ export class TerminalAgent implements HostedAgent {
   async conclude(id: string, timeoutMs: number): Promise<Concluded> {
     this.#records.forgetAbandoned(id);
     if ((await this.#untilIdle(timeoutMs)) === false) await this.#pressInterrupt();
-    // Terminals do not report costs.
-    return { session: this.session, usage: { usd: null, tokens: null } };
+    return { session: this.session, usage: this.#costs.usedBy(id, this.#hooks?.sessionFile ?? null) };
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {
