@@ -18,6 +18,7 @@ import { readSettings } from '../sources.ts';
 import { servedEnvironment } from './environment-file.ts';
 import { Hooks } from './hooks.ts';
 import { Resumer } from './resume-runs.ts';
+import { Retention } from './retention.ts';
 import { scheduleFolder, type ScheduleFile, schedulesOf } from './schedule-files.ts';
 import { type SchedulerOptions, startDueSlots } from './scheduler.ts';
 import { type Handler, type Listening, serveRoutes } from './serve-routes.ts';
@@ -61,6 +62,7 @@ class Server {
   readonly #scheduling: SchedulerOptions;
   readonly #resumer: Resumer;
   readonly #triggers: WatchTriggers;
+  readonly #retention: Retention;
   readonly #watchers = new Map<string, { close(): void }>();
   #fleet: Fleet | null = null;
   #schedules: readonly ScheduleFile[] = [];
@@ -78,6 +80,7 @@ class Server {
       stuck: (_project, run, why) => note(`run ${run} is stuck: ${why}`),
     });
     this.#triggers = new WatchTriggers(this.#scheduling);
+    this.#retention = new Retention(note);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -119,6 +122,7 @@ class Server {
     const wakes = await Promise.all(projects.map((project) => startDueSlots(project, this.#scheduling)));
     this.#triggers.pass(this.#schedules, this.#fleet);
     if (this.#fleet !== null) wakes.push(await this.#resumer.pass(resumable(this.#fleet)));
+    wakes.push(await this.#retention.pass(projects, Date.now()));
     const moments = wakes.filter((wake) => wake !== null);
     return moments.length === 0 ? null : Math.min(...moments);
   }
