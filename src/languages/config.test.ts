@@ -199,5 +199,5 @@ test('secrets and retention are read, and what is wrong in them has a place', ()
   const bad = '[secrets]\nenv = "X"\n[retention]\nolder_than = "soon"\nkeep = -1\nstatus = ["running"]\n';
   const { config, diagnostics } = read(bad);
   expect(config).toBeNull();
-  expect(diagnostics.map(({ span }) => span.start.line)).toEqual([2, 4, 5, 6]);
+  expect(diagnostics.map(({ span }) => span.line)).toEqual([2, 4, 5, 6]);
 });
