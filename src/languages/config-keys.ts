@@ -71,6 +71,22 @@ export const SERVE: Table = {
   keys: [key('resume', BOOLEAN, 'Whether it resumes runs whose engine has died; default true.')],
 };
 
+export const RETENTION_STATUSES = ['done', 'failed', 'stopped'] as const;
+
+export const RETENTION: Table = {
+  name: 'retention',
+  doc: 'Runs that meow serve removes when they are over.',
+  keys: [
+    key('older_than', DURATION, 'Age, since their end, after which runs are removed.'),
+    key('keep', integer(0), 'Number of the newest runs that stay.'),
+    key(
+      'status',
+      either(words(RETENTION_STATUSES), listOf(words(RETENTION_STATUSES))),
+      'How they have ended; default any.',
+    ),
+  ],
+};
+
 export const SECRETS: Table = {
   name: 'secrets',
   doc: 'Values that are masked wherever meow records, shows or sends them.',
@@ -249,6 +265,11 @@ export const CONFIG: Document = {
         'serve',
         tableOf(() => SERVE),
         'What meow serve does.',
+      ),
+      key(
+        'retention',
+        tableOf(() => RETENTION),
+        'Runs that meow serve removes when they are over.',
       ),
       key(
         'secrets',

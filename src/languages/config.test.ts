@@ -106,6 +106,8 @@ artifacts = ["junit.xml"]
       repeatMs: 14_400_000,
     },
     serve: { resume: false },
+    retention: null,
+    secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
     conductor: {
       allowedEntrypoints: ['scripts/*'],
       envAllow: ['CI'],
@@ -226,4 +228,17 @@ describe('a wrong value is an error, and there is no configuration', () => {
     expect(config).toBeNull();
     expect(diagnostics).toMatchObject([{ severity: 'error', code }]);
   });
+});
+
+test('secrets and retention are read, and what is wrong in them has a place', () => {
+  const read = (text: string) => readConfig({ file: 'c.toml', text });
+  const good = '[secrets]\nenv = ["MY_*"]\n[retention]\nolder_than = "30d"\nkeep = 5\nstatus = ["done"]\n';
+  expect(read(good).config).toMatchObject({
+    secretNames: ['MY_*'],
+    retention: { olderThanMs: 2_592_000_000, keep: 5, status: ['done'] },
+  });
+  const bad = '[secrets]\nenv = "X"\n[retention]\nolder_than = "soon"\nkeep = -1\nstatus = ["running"]\n';
+  const { config, diagnostics } = read(bad);
+  expect(config).toBeNull();
+  expect(diagnostics.map(({ span }) => span.line)).toEqual([2, 4, 5, 6]);
 });
