@@ -164,6 +164,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--source <path>', 'workflow to use (default: the one stored with the run)')
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--id <id>', 'id of the new run (default: wf- and eight random characters)')
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source')
@@ -307,6 +308,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--since <run>', 'the run to fork')
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/fork.ts')).plan));
 
@@ -416,11 +418,13 @@ function addStartFlags(command: Command): Command {
   return command
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--language <name>', 'language of the workflow, if PATH does not tell')
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
     .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
     .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--background', 'start no turn of an agent in the quiet hours of the configuration')
     .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean');
 }
 

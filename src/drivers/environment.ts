@@ -22,6 +22,7 @@ import { plainText } from '../ir/text.ts';
 import { traceparentOf } from '../base/trace-ids.ts';
 import { ABSENT, isErrno, REFUSED } from '../sys/errors.ts';
 import { allProcesses, type Environment, MARKER, type ProcessEntry } from '../sys/process.ts';
+import type { Secrets } from '../sys/secrets.ts';
 import type { Spawner } from './spawner.ts';
 
 /** Environment variables by their names. */
@@ -46,6 +47,8 @@ export interface DriverContext {
   readonly permissions?: Permissions | null;
   /** Trace context of the program that started the run; null or absent if there is none. */
   readonly traceparent?: string | null;
+  /** Of the run: what drivers write to files of their own, or pass in arguments, must have none. Absent: none are known. */
+  readonly secrets?: Secrets;
   /** Shared by the drivers of the run; a driver that gets none makes its own. */
   readonly spawner?: Spawner;
 }

@@ -71,6 +71,8 @@ export interface Parameter {
   readonly required: boolean;
   readonly fallback: ValueTemplate | null;
   readonly description: string | null;
+  /** Its values are secrets: its default, if there is one, is a reference. */
+  readonly secret?: true;
 }
 
 export interface Step {
@@ -221,6 +223,8 @@ export interface RunRequest {
   readonly folder?: string;
   /** Lanes may work in folders outside of it. */
   readonly allowOutside: boolean;
+  /** It starts no turn in quiet hours; absent: it does. */
+  readonly background?: true;
   /** What agents may do without asking. Absent if nobody chose. */
   readonly permissions?: Permissions;
   readonly allowance: Allowance;

@@ -79,6 +79,18 @@ export const TELEMETRY: Table = {
   ],
 };
 
+export const SECRETS: Table = {
+  name: 'secrets',
+  doc: 'Values that are masked wherever meow records, shows or sends them.',
+  keys: [
+    key(
+      'env',
+      listOf({ kind: 'string', pattern: String.raw`^[A-Za-z0-9_*]+$` }),
+      'Environment variables that are secrets; * stands for any characters; default *_TOKEN, *_KEY, *_SECRET, *PASSWORD* and *CREDENTIALS*.',
+    ),
+  ],
+};
+
 const ABOVE_0 = { kind: 'number', above: 0 } as const;
 
 export const BUDGET: Table = {
@@ -247,6 +259,11 @@ export const CONFIG: Document = {
         'telemetry',
         tableOf(() => TELEMETRY),
         'Traces of runs for OpenTelemetry.',
+      ),
+      key(
+        'secrets',
+        tableOf(() => SECRETS),
+        'Values that are masked wherever meow records, shows or sends them.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,
