@@ -375,3 +375,12 @@ export class WrongVariables extends UsageError {
 function refuse(problems: readonly string[], hint: string): void {
   if (problems.length > 0) throw new UsageError(problems.join('\n      '), hint);
 }
+
+/** Then the command line is wrong, and not the workflow. */
+export function lacksOnlyVariables(diagnostics: readonly Diagnostic[]): boolean {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  return errors.length > 0 && errors.every(({ code }) => code === MISSING_VARIABLE);
+}
+
+/** Code of the diagnostic about a variable that the run must be given. */
+const MISSING_VARIABLE = 'missing-variable';

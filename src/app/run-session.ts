@@ -3,7 +3,7 @@
 
 import { dirname, join, resolve } from 'node:path';
 
-import { ok } from '../base/errors.ts';
+import { err, ok } from '../base/errors.ts';
 import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
 import { revealText, scrubFile, scrubFolder } from '../drivers/guard-secrets.ts';
 import { resolveText } from '../drivers/outputs.ts';
@@ -253,6 +253,8 @@ function endpointOf(
     },
     hasAccepted: (agent, effect) => drivers.agents()?.hasTaken(agent, effect) ?? false,
     mayReportOn: (agent, effect) => drivers.agents()?.couldHave(agent, effect) ?? true,
+    typeKeys: async (agent, keys, by) =>
+      (await drivers.agents()?.typeKeys(agent, keys, by)) ?? err(`agent ${agent} is not running`),
     note: (line) => reporter.note(line),
     ...(secrets === undefined ? {} : { secrets }),
   });

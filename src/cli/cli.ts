@@ -224,6 +224,14 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/list.ts')).list));
 
+  command('Inspecting runs', 'cost [RUN…] [FLAGS]', 'show what turns of agents have cost (default: all runs here)')
+    .argument('[run...]')
+    .option('--all', 'all runs of all projects of this user')
+    .option('--since <when>', 'only turns since then: 7d ago, or since a date')
+    .option('--by <key>', 'run, workflow, step, agent, adapter, model or day (default: run)')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/cost.ts')).cost));
+
   command('Inspecting runs', 'show ID [STEP] [--steps] [--json]', 'show a run or one of its steps in full')
     .arguments('<id> [step]')
     .option('--steps', 'show every step in full')

@@ -45,10 +45,10 @@ export interface DriverContext {
   readonly inbox: string;
   /** What agents may do without asking; null if nobody chose. */
   readonly permissions?: Permissions | null;
-  /** Trace context of the program that started the run; null or absent if there is none. */
-  readonly traceparent?: string | null;
   /** Of the run: what drivers write to files of their own, or pass in arguments, must have none. Absent: none are known. */
   readonly secrets?: Secrets;
+  /** Trace context of the program that started the run; null or absent if there is none. */
+  readonly traceparent?: string | null;
   /** Shared by the drivers of the run; a driver that gets none makes its own. */
   readonly spawner?: Spawner;
 }

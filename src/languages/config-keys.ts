@@ -71,14 +71,6 @@ export const SERVE: Table = {
   keys: [key('resume', BOOLEAN, 'Whether it resumes runs whose engine has died; default true.')],
 };
 
-export const TELEMETRY: Table = {
-  name: 'telemetry',
-  doc: 'Traces of runs for OpenTelemetry.',
-  keys: [
-    key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.'),
-  ],
-};
-
 export const SECRETS: Table = {
   name: 'secrets',
   doc: 'Values that are masked wherever meow records, shows or sends them.',
@@ -88,6 +80,14 @@ export const SECRETS: Table = {
       listOf({ kind: 'string', pattern: String.raw`^[A-Za-z0-9_*]+$` }),
       'Environment variables that are secrets; * stands for any characters; default *_TOKEN, *_KEY, *_SECRET, *PASSWORD* and *CREDENTIALS*.',
     ),
+  ],
+};
+
+export const TELEMETRY: Table = {
+  name: 'telemetry',
+  doc: 'Traces of runs for OpenTelemetry.',
+  keys: [
+    key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.'),
   ],
 };
 
@@ -256,14 +256,14 @@ export const CONFIG: Document = {
         'What meow serve does.',
       ),
       key(
-        'telemetry',
-        tableOf(() => TELEMETRY),
-        'Traces of runs for OpenTelemetry.',
-      ),
-      key(
         'secrets',
         tableOf(() => SECRETS),
         'Values that are masked wherever meow records, shows or sends them.',
+      ),
+      key(
+        'telemetry',
+        tableOf(() => TELEMETRY),
+        'Traces of runs for OpenTelemetry.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

@@ -33,9 +33,9 @@ export interface Config {
   readonly money: MoneyConfig;
   readonly notify: NotifyConfig;
   readonly serve: ServeConfig;
-  readonly telemetry: TelemetryConfig;
   /** Names of environment variables whose values are secrets. `*` stands for any characters. */
   readonly secretNames: readonly string[];
+  readonly telemetry: TelemetryConfig;
 }
 
 export interface ServeConfig {
@@ -64,8 +64,8 @@ export const DEFAULT_CONFIG: Config = {
   money: DEFAULT_MONEY,
   notify: DEFAULT_NOTIFY,
   serve: { resume: true },
-  telemetry: DEFAULT_TELEMETRY,
   secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
+  telemetry: DEFAULT_TELEMETRY,
 };
 
 export interface ConfigInput {
@@ -106,8 +106,8 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     money: readMoneyConfig(report, root, base.money, scope),
     notify: readNotifyConfig(report, root, base.notify),
     serve: readServe(report, root, base.serve),
-    telemetry: readTelemetryConfig(report, root, base.telemetry),
     secretNames: readSecretNames(report, root) ?? base.secretNames,
+    telemetry: readTelemetryConfig(report, root, base.telemetry),
   };
 }
 

@@ -6,7 +6,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 
 import { Browser } from './browser.ts';
-import { Rig, until } from './rig.ts';
+import { Rig } from './rig.ts';
 import { Ui } from './ui.ts';
 
 export class Stage implements AsyncDisposable {

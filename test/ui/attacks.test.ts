@@ -151,7 +151,7 @@ test('under --read-only the page shows everything, and has no button that decide
     await page.goto(`${reader.origin}${path}`);
     await isLive(page);
     await page
-      .getByText(path === '/workflows' ? 'w.meow.toml' : 'secret-run')
+      .getByText(path.startsWith('/workflows') ? 'w.meow.toml' : 'secret-run')
       .first()
       .waitFor();
     for (const name of [

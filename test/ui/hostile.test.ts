@@ -181,9 +181,7 @@ async function opened(): Promise<Page> {
 /** Opens the address, in a wide and a narrow window, and waits until the text is there. */
 async function shows(page: Page, address: string, text: RegExp): Promise<void> {
   await page.goto(`${stage.ui.origin}${address}`);
-  await expect
-    .poll(() => page.evaluate<string>('document.body.innerText'), { timeout: 60_000, message: address })
-    .toMatch(text);
+  await expect.poll(() => page.evaluate<string>('document.body.innerText'), { message: address }).toMatch(text);
   await isHarmless(page);
 }
 

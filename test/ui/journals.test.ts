@@ -20,7 +20,6 @@ import { World } from '../simulation/world.ts';
 const RUNS = attempts(10);
 /** As many rows are in the document at most. */
 const STEPS_MAX = 140;
-const PATIENCE_MS = 60_000;
 const RECORDS = { least: 12, most: 90 };
 
 /** Opens every group. A row is opened by a key, so that no step is chosen. */
@@ -89,7 +88,7 @@ test(`${RUNS} random runs are shown as status shows them, at every record`, asyn
       const { gates } = statusView(fold(program, records.slice(0, seq)));
       const wanted = gates.map((gate) => `${gate.id} ${gate.status}`).toSorted();
       const shown = async (): Promise<readonly string[]> => (await page.evaluate<string[]>(READ_GATES)).toSorted();
-      await expect.poll(shown, { timeout: PATIENCE_MS }).toEqual(wanted);
+      await expect.poll(shown).toEqual(wanted);
     }
   }
   expect(Object.entries(seen).filter(([, times]) => times === 0)).toEqual([]);
