@@ -48,6 +48,10 @@ after = "30s"
 repeat = "4h"
 [serve]
 resume = false
+[telemetry]
+otlp = "http://127.0.0.1:4318"
+[secrets]
+env = ["DEPLOY_*"]
 [conductor]
 allowed_entrypoints = ["scripts/*"]
 env_allow = ["CI"]
@@ -107,7 +111,8 @@ artifacts = ["junit.xml"]
     },
     serve: { resume: false },
     retention: null,
-    secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
+    telemetry: { otlp: 'http://127.0.0.1:4318' },
+    secretNames: ['DEPLOY_*'],
     conductor: {
       allowedEntrypoints: ['scripts/*'],
       envAllow: ['CI'],
@@ -130,6 +135,14 @@ artifacts = ["junit.xml"]
       validators: { tests: { command: 'npm test', cwd: 'app', timeoutMs: 90_000, artifacts: ['junit.xml'] } },
     },
   });
+});
+
+test('a receiver of traces is an address that may be called', () => {
+  for (const otlp of ['collector:4317', 'ftp://x', 'http://169.254.169.254']) {
+    const { config, diagnostics } = read(`[telemetry]\notlp = "${otlp}"\n`);
+    expect(config).toBeNull();
+    expect(diagnostics.map(({ code }) => code)).toEqual(['invalid-url']);
+  }
 });
 
 test('protected are the branches that most projects have, until a configuration says otherwise', () => {
