@@ -147,7 +147,7 @@ function hiding(stream: ByteStream, redactor: RunRedactor): ByteStream {
         const shown = Math.max(0, all.bytes.length - AROUND_BYTES);
         const safe = hidden(all, redactor);
         yield* within({ from: all.from, bytes: safe.bytes.subarray(0, shown) }, from, end);
-        // What was hidden stays hidden, also if only its end is looked at again.
+        // What was hidden stays hidden, also if only its end is read again.
         held = { from: all.from + shown, bytes: safe.bytes.subarray(shown) };
       }
       if (held !== null) yield* within(hidden(held, redactor), from, end);
