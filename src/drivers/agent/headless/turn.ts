@@ -22,10 +22,11 @@ import { crash, tolerate } from '../../../sys/errors.ts';
 import { makeFolder, readJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { pauseBeforeStart } from '../../../sys/process.ts';
+import type { Secrets } from '../../../sys/secrets.ts';
 import { fileEnd } from '../../outputs.ts';
 import { deferred } from '../../pending-effect.ts';
 import { NOT_BEGUN } from '../../recording-shell.ts';
-import { hasBegunProcess, turnLeader, whenGone } from '../../session-leader.ts';
+import { exitOfGone, hasBegunProcess, turnLeader, whenGone } from '../../session-leader.ts';
 import type { SpawnEvents } from '../../spawner.ts';
 import {
   readExit,
@@ -65,6 +66,8 @@ export interface TurnPlace {
   readonly graceMs: number;
   /** Does not keep this process alive. */
   readonly background: boolean;
+  /** None may be in an argument. */
+  readonly secrets?: Secrets | undefined;
   /** Starts its program; default: without the spawner. */
   readonly launcher?: TurnLauncher;
 }
@@ -108,7 +111,6 @@ export interface OverTurn extends TurnEnding {
 
 /** The state of a turn, whichever engine began it. */
 export function stateOf({ folder, marker }: Pick<TurnPlace, 'folder' | 'marker'>): 'never' | 'alive' | 'over' | 'lost' {
-  if (readExit(folder) !== null) return 'over';
   const record = readProcess(folder);
   if (turnLeader(record, marker) !== null) return 'alive';
   if (readEnd(folder) !== null) return 'over';
@@ -157,10 +159,11 @@ export class Turn {
   /** For a turn in any other state. */
   adopt(): void {
     this.#begun.resolve(ok(null));
-    this.#follow(readExit(this.#place.folder) === null);
+    const { folder, marker } = this.#place;
+    this.#follow(exitOfGone(folder, marker, turnLeader) === null);
     if (!this.#await()) return;
     // An earlier engine was stopping it.
-    const why = writtenEnd(this.#place.folder);
+    const why = writtenEnd(folder);
     if (why === 'stopped' || why === 'idle') this.stop(why);
   }
 
@@ -171,10 +174,10 @@ export class Turn {
       this.#stopOnBegun = how;
       return;
     }
-    if (this.#ending || readExit(this.#place.folder) !== null) return;
+    const { folder, marker } = this.#place;
+    if (this.#ending || exitOfGone(folder, marker, turnLeader) !== null) return;
     this.#ending = true;
     const end = async (): Promise<void> => {
-      const { folder } = this.#place;
       writeEnd(folder, how);
       const killAt = performance.now() + graceMs;
       const leader = this.#leader;
@@ -196,7 +199,11 @@ export class Turn {
     const plan = planned.value;
     this.#plan = plan;
     const exchanges = plan.replays === undefined ? [] : readTranscript(sessions.transcript(plan.replays));
-    const command = turnCommand(folder, adapter, plan, { ...start, prompt: replayed(exchanges, start.prompt) });
+    const command = turnCommand(folder, adapter, plan, {
+      ...start,
+      prompt: replayed(exchanges, start.prompt),
+      secrets: this.#place.secrets,
+    });
     if (!command.ok) return command;
     const hooks = adapter.hooks !== null && start.hooked ? join(start.holes.folder ?? '', 'hooks') : '';
     if (hooks !== '' && !existsSync(hooks)) makeFolder(hooks);
