@@ -92,6 +92,9 @@ function Needs() {
             <span>
               <kbd>x</kbd> reject
             </span>
+            <span>
+              <kbd>t</kbd> terminal
+            </span>
           </div>
         )}
       </div>

@@ -130,7 +130,7 @@ export class RunStore {
       this.#follow();
       return;
     }
-    const why = status === 404 ? 'missing' : 'refused';
+    const why = status === 404 ? 'missing' : (refusal.why ?? 'refused');
     this.problem.value = { why, message: refusal.message, cure: refusal.cure };
   }
 

@@ -469,6 +469,8 @@ export interface Refusal {
   /** Messages at the fields of a form, by the name of the variable. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly diagnostics?: readonly DiagnosticDocument[];
+  /** Of a run that cannot be read. */
+  readonly why?: RunLoss;
 }
 
 // An exported run.
