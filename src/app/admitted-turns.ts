@@ -1,5 +1,6 @@
-// Keeps turns of agents from starting while a usage limit of their account holds (account-limits.ts), or in quiet hours. Such a turn
-// ends before its program is started, and the kernel tries it again later; that counts as no retry.
+// What the configuration of the user and other runs mean for the turns of agents. None starts while a usage limit of its account holds
+// (account-limits.ts), or in quiet hours: such a turn ends before its program is started, and the kernel tries it again later, which
+// counts as no retry. A turn that reports no price gets that of the configuration.
 
 import { formatMoment } from '../base/time.ts';
 import { endOfHours, type Hours } from '../base/time-zone.ts';
@@ -8,7 +9,11 @@ import { hasBegun, stepFolder } from '../drivers/step-folder.ts';
 import type { Driver, RunFiles } from '../engine/ports.ts';
 import type { Effect, Outcome } from '../ir/effect.ts';
 import type { WaitingFor } from '../ir/failure.ts';
+import type { Usage } from '../ir/output.ts';
+import type { Price } from '../languages/money-config.ts';
+import { filledText } from '../view/status.ts';
 import { type AccountLimits, accountOf } from './account-limits.ts';
+import { withComputedPrice } from './turn-prices.ts';
 
 export interface AdmittedTurnsOptions {
   readonly runId: string;
@@ -16,6 +21,7 @@ export interface AdmittedTurnsOptions {
   /** Of the agents. */
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: AccountLimits;
+  readonly prices: Readonly<Record<string, Price>>;
   /** Null if the run works in them. Read again for each turn. */
   readonly quiet: () => Hours | null;
   /** False: what would wait for a limit fails. */
@@ -37,7 +43,9 @@ export function admittedTurns(driver: Driver, options: AdmittedTurnsOptions): Dr
       const refusal = how === 'start' || isUnbegun(effect, options) ? refusalOf(account, options) : null;
       // Never before this call returns.
       if (refusal !== null) return queueMicrotask(() => answer(refusal));
-      driver[how](effect, (outcome) => answer(shared(outcome, account, options)), note);
+      const model = effect.spec.kind === 'turn' && effect.spec.model !== null ? filledText(effect.spec.model) : null;
+      const price = (usage: Usage): Usage => withComputedPrice(usage, options.prices, adapter, model);
+      driver[how](effect, (outcome) => answer(priced(shared(outcome, account, options), price)), note);
     };
   return {
     start: ask('start'),
@@ -71,6 +79,15 @@ function refusalOf(account: string, { limits, quiet, waits, runId }: AdmittedTur
   const waitingFor: WaitingFor = { kind: 'quiet', until, account: null, reportedBy: null };
   const message = until === null ? 'these are quiet hours, without an end' : `quiet hours until ${formatMoment(until)}`;
   return failed('limit-reached', message, { retryAt: until ?? now + QUIET_LOOK_MS, waitingFor });
+}
+
+function priced(outcome: Outcome, price: (usage: Usage) => Usage): Outcome {
+  const usage = outcome.kind === 'success' ? outcome.usage : outcome.failure.usage;
+  if (usage === null || usage.usd !== null) return outcome;
+  const known = price(usage);
+  return outcome.kind === 'success'
+    ? { ...outcome, usage: known }
+    : { ...outcome, failure: { ...outcome.failure, usage: known } };
 }
 
 /** A limit that this turn has met is told to the other runs. */

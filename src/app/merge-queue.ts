@@ -66,7 +66,6 @@ export async function offerMerge(request: OfferRequest): Promise<OfferResult> {
   const repository = orThrow(await Repository.open(worktree, ownEnvironment()));
   const key = keyOf(request.key ?? callingStep() ?? repository.head);
   const merge = orThrow(await BranchMerge.open(repository, target));
-  orThrow(await merge.checkCheckouts(null));
   const [left, ...more] = orThrow(await uncommittedFiles(repository));
   if (left !== undefined) {
     const others = more.length === 0 ? '' : ` and ${more.length} more`;
@@ -83,10 +82,11 @@ export async function offerMerge(request: OfferRequest): Promise<OfferResult> {
     await killLeftCheck(merge);
     for (const problem of orThrow(await merge.recover())) request.note(problem);
     forgetDeadOffers(repository, target);
-    const result = await new Round(repository, merge, offer, request, key).perform();
-    if (!offer.isWithdrawn()) offer.end();
-    return result;
+    // Not before: a tree that a killed offer has left behind has just followed.
+    orThrow(await merge.checkCheckouts(null));
+    return await new Round(repository, merge, offer, request, key).perform();
   } finally {
+    if (!offer.isWithdrawn()) offer.end();
     orThrow(await merge.clear());
     await lock.release();
   }

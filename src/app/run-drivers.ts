@@ -128,6 +128,7 @@ function admission({ surroundings, config, run, waits, quiet }: RunDriversOption
     files,
     environment,
     limits: new AccountLimits(sharedFolder(), config.money.spreadMs),
+    prices: config.money.prices,
     quiet,
     waits,
     adapterOf({ spec }) {

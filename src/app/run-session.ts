@@ -3,7 +3,7 @@
 
 import { dirname, join, resolve } from 'node:path';
 
-import { ok } from '../base/errors.ts';
+import { err, ok } from '../base/errors.ts';
 import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
 import { revealText, scrubFile, scrubFolder } from '../drivers/guard-secrets.ts';
 import { resolveText } from '../drivers/outputs.ts';
@@ -46,6 +46,7 @@ import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { maskedRun, namesIn, namesOfProgram, requireSecrets, secretsOf } from './run-secrets.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder, readSettings } from './sources.ts';
+import { isTraced } from './telemetry/endpoint.ts';
 import { StateRefresh } from './state-refresh.ts';
 
 export interface SessionOptions {
@@ -166,7 +167,13 @@ function composeSession(
     endpoint,
     ...directories,
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
-    runNotices({ runFolder, config: config.notify, environment: options.environment, bell: () => reporter.bell?.() }),
+    runNotices({
+      runFolder,
+      config: config.notify,
+      isTraced: isTraced(config.telemetry, options.environment),
+      environment: options.environment,
+      bell: () => reporter.bell?.(),
+    }),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
     projectLister(dirname(runFolder)),
@@ -217,14 +224,14 @@ function surroundingsOf(
   request: RunRequest,
   secrets: Secrets,
 ): RunSurroundings {
-  const { mark, cwd, permissions = null } = request;
+  const { mark, cwd, permissions = null, traceparent = null } = request;
   const files = options.store.files(runId);
   const environment = withoutRunVariables(options.environment);
   const address = addressOf(files.localPath(''), mark);
   // The `meow` that steps find on their PATH is the one that runs them.
   const binFolder = resolve(packageFolder(), 'bin');
   const spawner = new Spawner(environment);
-  return { runId, mark, files, cwd, permissions, environment, spawner, secrets, binFolder, ...address };
+  return { runId, mark, files, cwd, permissions, traceparent, environment, spawner, secrets, binFolder, ...address };
 }
 
 function endpointOf(
@@ -246,6 +253,8 @@ function endpointOf(
     },
     hasAccepted: (agent, effect) => drivers.agents()?.hasTaken(agent, effect) ?? false,
     mayReportOn: (agent, effect) => drivers.agents()?.couldHave(agent, effect) ?? true,
+    typeKeys: async (agent, keys, by) =>
+      (await drivers.agents()?.typeKeys(agent, keys, by)) ?? err(`agent ${agent} is not running`),
     note: (line) => reporter.note(line),
     ...(secrets === undefined ? {} : { secrets }),
   });

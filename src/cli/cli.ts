@@ -224,6 +224,14 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/list.ts')).list));
 
+  command('Inspecting runs', 'cost [RUN…] [FLAGS]', 'show what turns of agents have cost (default: all runs here)')
+    .argument('[run...]')
+    .option('--all', 'all runs of all projects of this user')
+    .option('--since <when>', 'only turns since then: 7d ago, or since a date')
+    .option('--by <key>', 'run, workflow, step, agent, adapter, model or day (default: run)')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/cost.ts')).cost));
+
   command('Inspecting runs', 'show ID [STEP] [--steps] [--json]', 'show a run or one of its steps in full')
     .arguments('<id> [step]')
     .option('--steps', 'show every step in full')
@@ -261,6 +269,12 @@ function commandLine(answer: (status: number) => void): Command {
     .arguments('<a> <b>')
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/diff.ts')).diff));
+
+  command('Inspecting runs', 'export ID --otlp [--json]', "send a run's trace to an OpenTelemetry receiver")
+    .argument('<id>')
+    .requiredOption('--otlp', 'to [telemetry] otlp of the configuration, or OTEL_EXPORTER_OTLP_ENDPOINT')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/export-otlp.ts')).exportOtlp));
 
   command('Writing workflows', 'init [--template NAME]', 'create a .meow folder with an example')
     .option('--template <name>', 'hello, work-loop, parallel, gate or recovery (default: hello)')

@@ -91,6 +91,7 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   top: [],
   ui: [wordsOf('export'), 'run'],
   list: [],
+  cost: ['run'],
   show: ['run', 'step'],
   trace: ['run'],
   agents: [],
@@ -98,6 +99,7 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   logs: ['run', 'step'],
   why: ['run', 'step'],
   diff: ['run', 'run'],
+  export: ['run'],
   init: [],
   validate: ['workflow'],
   schema: [{ words: schemaNames().map(({ name }) => name) }],
@@ -131,6 +133,8 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
 function valueKinds({ statuses, templates }: CompletedNames): Readonly<Record<string, Kind>> {
   return {
     '--run': 'run',
+    'cost --since': 'text',
+    'cost --by': wordsOf('run', 'workflow', 'step', 'agent', 'adapter', 'model', 'day'),
     '--since': 'run',
     'run --resume': 'run',
     'fork --from': 'step',

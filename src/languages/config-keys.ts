@@ -83,6 +83,14 @@ export const SECRETS: Table = {
   ],
 };
 
+export const TELEMETRY: Table = {
+  name: 'telemetry',
+  doc: 'Traces of runs for OpenTelemetry.',
+  keys: [
+    key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.'),
+  ],
+};
+
 const ABOVE_0 = { kind: 'number', above: 0 } as const;
 
 export const BUDGET: Table = {
@@ -251,6 +259,11 @@ export const CONFIG: Document = {
         'secrets',
         tableOf(() => SECRETS),
         'Values that are masked wherever meow records, shows or sends them.',
+      ),
+      key(
+        'telemetry',
+        tableOf(() => TELEMETRY),
+        'Traces of runs for OpenTelemetry.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

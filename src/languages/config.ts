@@ -12,6 +12,7 @@ import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } fr
 import { DEFAULT_NOTIFY, type NotifyConfig, readNotifyConfig } from './notify-config.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
 import { booleanAt, countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
+import { DEFAULT_TELEMETRY, readTelemetryConfig, type TelemetryConfig } from './telemetry-config.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
 import { readToml } from './toml.ts';
 
@@ -34,6 +35,7 @@ export interface Config {
   readonly serve: ServeConfig;
   /** Names of environment variables whose values are secrets. `*` stands for any characters. */
   readonly secretNames: readonly string[];
+  readonly telemetry: TelemetryConfig;
 }
 
 export interface ServeConfig {
@@ -63,6 +65,7 @@ export const DEFAULT_CONFIG: Config = {
   notify: DEFAULT_NOTIFY,
   serve: { resume: true },
   secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
+  telemetry: DEFAULT_TELEMETRY,
 };
 
 export interface ConfigInput {
@@ -104,6 +107,7 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     notify: readNotifyConfig(report, root, base.notify),
     serve: readServe(report, root, base.serve),
     secretNames: readSecretNames(report, root) ?? base.secretNames,
+    telemetry: readTelemetryConfig(report, root, base.telemetry),
   };
 }
 

@@ -3,7 +3,7 @@
 
 import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { Rig, type Result } from '../../rig/rig.ts';
 
 const KILLER = join(import.meta.dirname, 'git-that-kills.sh');
@@ -141,7 +141,22 @@ export class Offers implements AsyncDisposable {
 
   /** Takes the latest target into a worker's branch; its own version of each file wins. */
   resolve(name: string): void {
-    this.gitIn(join('..', name), 'merge', '--quiet', '--no-edit', '-X', 'ours', 'main');
+    const folder = join('..', name);
+    const merge = [
+      '-c',
+      'user.name=Ada',
+      '-c',
+      'user.email=ada@example.org',
+      'merge',
+      '--quiet',
+      '--no-edit',
+      '-X',
+      'ours',
+    ];
+    const options = { cwd: this.rig.path(folder), env: this.rig.environment };
+    if (spawnSync('git', [...merge, 'main'], options).status === 0) return;
+    // One has deleted what the other has changed: it stays.
+    this.commit(folder, 'both');
   }
 
   remove(name: string, file: string): void {
