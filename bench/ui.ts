@@ -2,7 +2,7 @@
 // the server, and `meow top` for scripts.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
@@ -99,7 +99,7 @@ async function firstLook(bench: Bench, page: Page, server: Server): Promise<read
     const began = performance.now();
     await page.goto(`${server.origin}${addressOf(steps)}`);
     await page.locator(`[role=slider][aria-valuemax="${lastSeq.get(steps)}"]`).waitFor();
-    await page.locator('[data-step=last]').waitFor();
+    await page.locator('[role=row][data-step=last]').waitFor();
     return performance.now() - began;
   };
   const samples = await interleaveWarm(bench.rounds, { large: look(LARGE), small: look(SMALL) });
@@ -123,7 +123,7 @@ async function latency(
   const id = 'followed';
   const { journal, rest } = await beginAgain(project, id, GROUP, records, records.length - FOLLOWED);
   await page.goto(`${server.origin}/p/ui/r/${id}/timeline?step=each.0.one`);
-  await page.locator('[data-step="each.0.one"]').waitFor();
+  await page.locator('[role=row][data-step="each.0.one"]').waitFor();
   await page.evaluate(`{
     globalThis.shownAt = {};
     const slider = document.querySelector('[role=slider]');
@@ -171,7 +171,7 @@ async function frames(page: Page, server: Server): Promise<readonly Figure[]> {
   const done = page.locator('[data-section=done]');
   await done.waitFor();
   if ((await done.getAttribute('aria-expanded')) === 'false') await done.click();
-  await page.locator('[data-step="each.1.one"]').waitFor();
+  await page.locator('[role=row][data-step="each.1.one"]').waitFor();
   const [rows = 0, ...deltas] = await page.evaluate<number[]>(`new Promise((done) => {
     const container = document.querySelector('.gantt');
     const times = [];
@@ -277,9 +277,9 @@ async function output(bench: Bench, browser: Browser): Promise<readonly Figure[]
   const searched: number[] = [];
   for (let round = 0; round <= bench.rounds; round++) {
     await page.goto(`${server.origin}/p/output/r/long/timeline`);
-    await page.locator('[data-step=say]').waitFor();
+    await page.locator('[role=row][data-step=say]').waitFor();
     let began = performance.now();
-    await page.locator('[data-step=say]').click();
+    await page.locator('[role=row][data-step=say]').click();
     await page.getByRole('tabpanel').getByText('the end').waitFor();
     opened.push((performance.now() - began) / 1000);
     began = performance.now();
@@ -379,7 +379,7 @@ async function watched(bench: Bench, browser: Browser): Promise<Figure> {
   const timed = async (isWatched: boolean): Promise<number> => {
     number += 1;
     const id = `r${number}`;
-    await page.goto(isWatched ? `${server.origin}/p/watched/r/${id}/timeline` : 'about:blank');
+    await page.goto('about:blank');
     const began = performance.now();
     const child = spawn(MEOW, ['run', 'w.meow.toml', '--id', id], {
       cwd: project,
@@ -388,13 +388,8 @@ async function watched(bench: Bench, browser: Browser): Promise<Figure> {
     });
     const ended = new Promise<number>((resolve) => child.once('close', resolve));
     if (isWatched) {
-      // The run did not exist when the page was opened.
-      while (
-        readdirSync(join(project, '.meow')).length === 0 ||
-        !readdirSync(join(project, '.meow/workflows')).includes(id)
-      )
-        await sleep(20);
-      await page.reload();
+      while (!existsSync(join(project, '.meow/workflows', id, 'journal.jsonl'))) await sleep(20);
+      await page.goto(`${server.origin}/p/watched/r/${id}/timeline`);
     }
     if ((await ended) !== 0) throw new Error(`run ${id} failed`);
     return performance.now() - began;
