@@ -20,15 +20,16 @@ import { DEFAULT_SECRET_NAMES, secretValues } from './secret-values.ts';
 
 export type { RedactingStream } from '../sys/secrets.ts';
 
-/** `runFolder`: absolute. The result knows what the run's engine knows now. */
-export function redactorOfRun(runFolder: string): Redactor {
+/** `runFolder`: absolute; null if it is not here. The result knows what the run's engine knows now. */
+export function redactorOfRun(runFolder: string | null): Redactor {
   const key = readKey();
   const own = secretValues(ownEnvironment(), DEFAULT_SECRET_NAMES, process.cwd());
   const factor = key === null ? 1 : factorOf(key);
   const forms: SearchedForm[] = [];
   for (const [name, value] of own)
     for (const [form, text] of formsOf(value)) forms.push(searchedForm(name, form, latin1(text), factor));
-  if (key !== null) for (const print of readPrints(runFolder)) forms.push(searchedPrint(print, key));
+  if (key !== null && runFolder !== null)
+    for (const print of readPrints(runFolder)) forms.push(searchedPrint(print, key));
   const masks = new SecretMasks(new FormSearch(forms, factor), asIs);
   const redactBytes = (bytes: Uint8Array): Buffer => masks.redact(bytes);
   return {

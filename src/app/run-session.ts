@@ -35,7 +35,7 @@ import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
-import { sharedFolder } from './project.ts';
+import { type Project, sharedFolder } from './project.ts';
 import { budgetsOf } from './run-budgets.ts';
 import { listProject } from './projects.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
@@ -52,6 +52,8 @@ export interface SessionOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** False: a run that waits for a person is paused. */
   readonly waits?: boolean;
+  /** For a run of a fleet: the project that it was started in, and the folder that has its runs here. */
+  readonly fleet?: { readonly project: Project; readonly home: string };
   /** Called once the run is held; its first record may not be durable yet. */
   onHeld?(run: LiveRun): void;
 }
@@ -111,7 +113,10 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const runs = dirname(runFolder);
   if (request.origin !== undefined && before.length === 0) noteFork(runs, request.origin, run.id);
   const pins = [runs, runFolder].map(pinFolder);
-  const proofs = proofChecks(options.environment, signersFile(runFolder, config));
+  const proofs = proofChecks(
+    options.environment,
+    signersFile(options.fleet === undefined ? runFolder : resolve(options.fleet.project.runs, run.id), config),
+  );
   const drivers: RunDrivers = runDrivers({
     run,
     surroundings,
@@ -120,7 +125,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     adapters: options.adapters,
     isNew: before.length === 0,
     // Folders that answers name must be in the folder of the project.
-    within: request.allowOutside ? null : resolve(runFolder, '../../..'),
+    within: request.allowOutside ? null : dirname(options.fleet?.project.meow ?? resolve(runFolder, '../..')),
     waits: options.waits !== false,
     inboxRead: () => endpoint.drainInbox(),
   });
@@ -139,7 +144,8 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
-    projectLister(dirname(runFolder)),
+    // `meow serve` resumes runs of listed projects, but never those of a fleet.
+    ...(options.fleet === undefined ? [projectLister(dirname(runFolder))] : []),
   ];
   const opened: RunObserver[] = [];
   return {

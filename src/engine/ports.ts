@@ -70,6 +70,8 @@ export interface LedgerAdmission {
 
 /** Stores runs: a Program, a journal with at most one writer, and files. Throws a UsageError for what the operator can fix. */
 export interface Store {
+  /** Its runs are driven on other machines too: their sockets, inboxes and terminals may not be here. */
+  readonly isShared?: true;
   /**
    * Creates the run and locks it for writing. Leaves nothing behind if it fails. `fill` writes the files that the run
    * begins with; nobody else sees the run before they are there.
@@ -139,6 +141,8 @@ export type JournalLoss = 'deleted' | 'replaced' | 'damaged' | 'other-format' | 
  * Links are not followed out of the run.
  */
 export interface RunFiles {
+  /** They are not on this machine: `localPath` throws. */
+  readonly isRemote?: true;
   /** What is directly in a folder, by name; empty if the folder does not exist. */
   list(folder: string): Promise<readonly RunFile[]>;
   /** At most `length` bytes from `start` on, fewer at the end of the file; null if there is no such file. */
