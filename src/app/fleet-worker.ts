@@ -43,6 +43,14 @@ export async function work({ room, signal, drainMs, note }: WorkerOptions): Prom
   note(`working for ${address.namespace} in ${address.shown}; its runs: ${at.home.folder}`);
   const running = new Map<string, { live: LiveRun | null }>();
   const refused = new Map<string, number>();
+  const refuse = (id: string, error: unknown): void => {
+    if (!(error instanceof UsageError)) crash(error);
+    // Without the database, the loop says so.
+    else if (!(error instanceof ConnectionLost)) {
+      refused.set(id, Date.now() + REFUSED_MS);
+      note(`${error.message}${error.hint === null ? '' : `\n  ${error.hint}`}`);
+    }
+  };
   let isAway = false;
   while (!signal.aborted) {
     try {
@@ -51,11 +59,7 @@ export async function work({ room, signal, drainMs, note }: WorkerOptions): Prom
         const driven: { live: LiveRun | null } = { live: null };
         running.set(id, driven);
         void drive(at, id, note, (run) => (driven.live = run))
-          .catch((error: unknown) => {
-            if (!(error instanceof UsageError)) return crash(error);
-            refused.set(id, Date.now() + REFUSED_MS);
-            note(`${error.message}${error.hint === null ? '' : `\n  ${error.hint}`}`);
-          })
+          .catch((error: unknown) => refuse(id, error))
           .finally(() => running.delete(id));
       }
       if (running.size > 0) {
@@ -78,7 +82,7 @@ export async function work({ room, signal, drainMs, note }: WorkerOptions): Prom
 }
 
 async function drive(
-  { store, shared, home }: HomeStore,
+  { store, shared }: HomeStore,
   id: string,
   note: (line: string) => void,
   onHeld: (run: LiveRun) => void,
@@ -96,7 +100,7 @@ async function drive(
     adapters: new Adapters(project),
     reporter: quietReporter(id, note),
     environment: ownEnvironment(),
-    fleet: { project, home: home.folder },
+    fleetProject: project,
     onHeld,
   };
   const stop = (await shared.stops()).find((each) => each.id === id);

@@ -57,7 +57,8 @@ export async function attemptOutput(
     const segments = segmentsIn(files, prefix, segmentNames(names, base));
     return segments === null ? [] : [fileStream(files, stream, base === TRANSCRIPT, segments)];
   });
-  const text = await converted.of(files, `${run.id}/${prefix}`, prefix, () =>
+  // The path tells runs of the same id in two projects apart.
+  const text = await converted.of(files, files.localPath(prefix), prefix, () =>
     eventsAsText(run, { id: step, attempt, prefix }, adapters()),
   );
   const state = run.state.steps.get(step);

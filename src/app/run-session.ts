@@ -38,6 +38,7 @@ import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
 import { type Project, sharedFolder } from './project.ts';
 import { budgetsOf } from './run-budgets.ts';
 import { listProject } from './projects.ts';
+import { runNotices } from './run-notices.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { signersFile } from './runs.ts';
 import { packageFolder } from './sources.ts';
@@ -52,8 +53,8 @@ export interface SessionOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** False: a run that waits for a person is paused. */
   readonly waits?: boolean;
-  /** For a run of a fleet: the project that it was started in, and the folder that has its runs here. */
-  readonly fleet?: { readonly project: Project; readonly home: string };
+  /** For a run of a fleet, whose own files are not in a project: the one that it was started in. */
+  readonly fleetProject?: Project;
   /** Called once the run is held; its first record may not be durable yet. */
   onHeld?(run: LiveRun): void;
 }
@@ -115,7 +116,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const pins = [runs, runFolder].map(pinFolder);
   const proofs = proofChecks(
     options.environment,
-    signersFile(options.fleet === undefined ? runFolder : resolve(options.fleet.project.runs, run.id), config),
+    signersFile(options.fleetProject === undefined ? runFolder : resolve(options.fleetProject.runs, run.id), config),
   );
   const drivers: RunDrivers = runDrivers({
     run,
@@ -125,7 +126,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     adapters: options.adapters,
     isNew: before.length === 0,
     // Folders that answers name must be in the folder of the project.
-    within: request.allowOutside ? null : dirname(options.fleet?.project.meow ?? resolve(runFolder, '../..')),
+    within: request.allowOutside ? null : dirname(options.fleetProject?.meow ?? resolve(runFolder, '../..')),
     waits: options.waits !== false,
     inboxRead: () => endpoint.drainInbox(),
   });
@@ -142,10 +143,11 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     endpoint,
     ...directories,
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
+    runNotices({ runFolder, config: config.notify, environment: options.environment, bell: () => reporter.bell?.() }),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
     // `meow serve` resumes runs of listed projects, but never those of a fleet.
-    ...(options.fleet === undefined ? [projectLister(dirname(runFolder))] : []),
+    ...(options.fleetProject === undefined ? [projectLister(dirname(runFolder))] : []),
   ];
   const opened: RunObserver[] = [];
   return {

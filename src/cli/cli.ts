@@ -333,6 +333,11 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print one JSON object: status, check')
     .action(calls(async () => (await import('./commands/fleet.ts')).fleet));
 
+  command('Setup and maintenance', 'notify test [--json]', 'send a test to every channel of notifications')
+    .argument('<action>')
+    .option('--json', 'print a JSON array')
+    .action(calls(async () => (await import('./commands/notify.ts')).notify));
+
   command('Setup and maintenance', 'lsp [--stdio]', 'start a language server for editors on stdin and stdout')
     .option('--stdio', 'the only channel; accepted because editors pass it')
     .action(calls(async () => (await import('./commands/lsp.ts')).lsp));

@@ -108,6 +108,7 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   adapter: [wordsOf('install', 'list', 'show', 'remove'), 'adapter'],
   fleet: [wordsOf('init', 'role', 'status', 'check', 'restore', 'dev'), wordsOf('viewer', 'operator', 'worker')],
   lsp: [],
+  notify: [wordsOf('test')],
   completion: [{ words: SHELLS }],
   doctor: [],
   gc: ['run'],

@@ -164,6 +164,8 @@ function decider(fields: Fields) {
     agent: fields.name('agent'),
     /** That a person decided; null if it has none, or one that cannot be read. */
     proof: fields.proof('proof'),
+    /** Where it was decided, such as `page`; null: in a terminal. */
+    via: fields.name('via'),
     message: fields.name('id'),
   };
 }

@@ -13,6 +13,9 @@ import {
   integer,
   key,
   type Key,
+  listOf,
+  matching,
+  needed,
   type Table,
   tableOf,
   words,
@@ -79,6 +82,92 @@ export const BUDGET: Table = {
     key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
     key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
     key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
+    key(
+      'overrun',
+      amount(0),
+      'A turn above its budget is stopped when it exceeds its reservation by this share; default 0.5.',
+    ),
+  ],
+};
+
+const PRICE: Table = {
+  name: 'price',
+  doc: 'Dollars for a million tokens.',
+  keys: [
+    needed('input', amount(0), 'Of input that is not cached.'),
+    needed('output', amount(0), 'Of output.'),
+    key('cached', amount(0), 'Of input from the cache of the provider; default that of input.'),
+  ],
+};
+
+/** `ADAPTER/MODEL` or `ADAPTER/*`. */
+export const PRICED = '^[^/]+/.+$';
+
+const PRICES: Table = {
+  name: 'prices',
+  doc: 'Prices of turns that report tokens but no dollars, by ADAPTER/MODEL or ADAPTER/*.',
+  keys: [],
+  others: { shape: tableOf(() => PRICE), names: PRICED },
+};
+
+export const PRICE_KEYS = PRICE.keys;
+
+export const ACCOUNTS: Table = {
+  name: 'accounts',
+  doc: 'Usage limits, which all runs with the same account share.',
+  keys: [key('spread', DURATION, 'Time over which waiting turns start after the reset of a limit; default 60s.')],
+};
+
+/** `08:00-18:00` */
+export const HOURS = String.raw`^([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)$`;
+
+export const QUIET: Table = {
+  name: 'quiet',
+  doc: 'When runs that were started with --background start no turn of an agent.',
+  keys: [
+    needed('hours', matching(HOURS), 'From when until when, such as 08:00-18:00; may be over midnight.'),
+    key('timezone', FILLED, 'Time zone of these hours, such as Europe/Berlin; default that of the machine.'),
+  ],
+};
+
+export const NOTICE_KINDS = ['gate', 'question', 'failed', 'done', 'paused', 'limit', 'stuck'] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+export const WEBHOOK_FORMATS = ['json', 'slack', 'ntfy', 'discord'] as const;
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
+
+export const WEBHOOK: Table = {
+  name: 'webhook',
+  doc: 'An address that gets a POST for each notification.',
+  keys: [
+    needed('url', FILLED, 'The address: http or https, or $NAME of an environment variable that contains it.'),
+    key('format', words(WEBHOOK_FORMATS), 'What the body is made for; default json.'),
+    key(
+      'secret',
+      matching(String.raw`^\$[A-Za-z_][A-Za-z0-9_]*$`),
+      'Signs the body: $NAME of an environment variable.',
+    ),
+  ],
+};
+
+export const NOTIFY: Table = {
+  name: 'notify',
+  doc: 'Who is told what.',
+  keys: [
+    key('on', listOf(words(NOTICE_KINDS)), 'What people are told of; default all but done and limit.'),
+    key('command', FILLED, 'Command that is run with sh -c, with the notification as JSON on standard input.'),
+    key(
+      'webhook',
+      either(
+        FILLED,
+        tableOf(() => WEBHOOK),
+      ),
+      'An address that gets a POST for each notification.',
+    ),
+    key('desktop', BOOLEAN, 'Whether the desktop shows notifications; default false.'),
+    key('bell', BOOLEAN, 'Whether the terminal of meow run rings; default false.'),
+    key('after', DURATION, 'Time after which people are told, unless it is decided by then; default 0s.'),
+    key('repeat', DURATION, 'Time after which people are told again while it waits; default never.'),
   ],
 };
 
@@ -120,6 +209,26 @@ export const CONFIG: Document = {
         'budget',
         tableOf(() => BUDGET),
         'How much runs may spend.',
+      ),
+      key(
+        'prices',
+        tableOf(() => PRICES),
+        'Prices of turns that report tokens but no dollars.',
+      ),
+      key(
+        'accounts',
+        tableOf(() => ACCOUNTS),
+        'Usage limits of accounts.',
+      ),
+      key(
+        'quiet',
+        tableOf(() => QUIET),
+        'When runs in the background start no turn.',
+      ),
+      key(
+        'notify',
+        tableOf(() => NOTIFY),
+        'Who is told what.',
       ),
       key(
         'serve',

@@ -30,6 +30,23 @@ day_usd = 20.5
 day_tokens = 1000
 agent_usd = 2
 reserve_usd = 0.25
+overrun = 0.1
+[prices]
+"claude/opus" = { input = 5, cached = 0.5, output = 25 }
+"codex/*" = { input = 1, output = 10 }
+[accounts]
+spread = "30s"
+[quiet]
+hours = "22:30-06:00"
+timezone = "Europe/Berlin"
+[notify]
+on = ["gate", "done"]
+command = "say"
+webhook = { url = "https://example.com/hook", format = "ntfy", secret = "$S" }
+desktop = true
+bell = true
+after = "30s"
+repeat = "4h"
 [serve]
 resume = false
 [conductor]
@@ -62,7 +79,33 @@ artifacts = ["junit.xml"]
     limits: { ...DEFAULT_CONFIG.limits, expansionDepthMax: 50, stepsMax: 1000, stateFileBytesMax: 10_000_000 },
     gates: { remind: 'notify-send', remindEveryMs: 3_600_000, allowedSigners: '~/signers' },
     money: {
-      budgets: [{ scope: 'project', runUsd: 5, dayUsd: 20.5, dayTokens: 1000, agentUsd: 2, reserveUsd: 0.25 }],
+      budgets: [
+        {
+          scope: 'project',
+          runUsd: 5,
+          dayUsd: 20.5,
+          dayTokens: 1000,
+          agentUsd: 2,
+          reserveUsd: 0.25,
+          overrun: 0.1,
+        },
+      ],
+      prices: {
+        'claude/opus': { input: 5, cached: 0.5, output: 25 },
+        // Cached input costs what other input costs, unless it says so.
+        'codex/*': { input: 1, cached: 1, output: 10 },
+      },
+      spreadMs: 30_000,
+      quiet: { from: 22 * 60 + 30, to: 360, timezone: 'Europe/Berlin' },
+    },
+    notify: {
+      on: ['gate', 'done'],
+      command: 'say',
+      webhook: { url: 'https://example.com/hook', format: 'ntfy', secret: '$S' },
+      desktop: true,
+      bell: true,
+      afterMs: 30_000,
+      repeatMs: 14_400_000,
     },
     serve: { resume: false },
     conductor: {

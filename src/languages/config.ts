@@ -9,6 +9,7 @@ import { DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
 import { AGENTS, CONFIG, GATES, LIMITS, SERVE, TMUX } from './config-keys.ts';
 import { namesOf } from './keys.ts';
 import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } from './money-config.ts';
+import { DEFAULT_NOTIFY, type NotifyConfig, readNotifyConfig } from './notify-config.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
 import { booleanAt, countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
@@ -29,6 +30,7 @@ export interface Config {
   readonly conductor: ConductorConfig;
   readonly gates: GatesConfig;
   readonly money: MoneyConfig;
+  readonly notify: NotifyConfig;
   readonly serve: ServeConfig;
 }
 
@@ -56,6 +58,7 @@ export const DEFAULT_CONFIG: Config = {
   conductor: DEFAULT_CONDUCTOR,
   gates: { remind: null, remindEveryMs: null, allowedSigners: null },
   money: DEFAULT_MONEY,
+  notify: DEFAULT_NOTIFY,
   serve: { resume: true },
 };
 
@@ -95,6 +98,7 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     conductor: readConductorConfig(report, root, base.conductor),
     gates: readGates(report, root, base.gates),
     money: readMoneyConfig(report, root, base.money, scope),
+    notify: readNotifyConfig(report, root, base.notify),
     serve: readServe(report, root, base.serve),
   };
 }

@@ -2,6 +2,7 @@
 // summed by any of them, at any record. Data only.
 
 import type { Cost, Decision, JournalRecord } from '../kernel/decision.ts';
+import { filledText } from './status.ts';
 
 export interface CostEntry {
   readonly seq: number;
@@ -10,13 +11,15 @@ export interface CostEntry {
   readonly attempt: number;
   /** Null for turns without a named agent. */
   readonly agent: string | null;
+  /** Of a turn; null if the agent's own decides. */
+  readonly adapter: string | null;
   readonly lane: string;
   readonly cost: Cost;
 }
 
 export class CostEntries {
   readonly all: CostEntry[] = [];
-  readonly #attempts = new Map<string, { readonly attempt: number; readonly agent: string | null }>();
+  readonly #attempts = new Map<string, Pick<CostEntry, 'attempt' | 'agent' | 'adapter'>>();
   readonly #laneOfFrame = new Map<string, string>();
   readonly #laneOfStep = new Map<string, string>();
 
@@ -41,13 +44,17 @@ export class CostEntries {
         break;
       }
       case 'step-started':
-        this.#attempts.set(decision.step, { attempt: decision.attempt, agent: decision.agent });
+        this.#attempts.set(decision.step, {
+          attempt: decision.attempt,
+          agent: decision.agent,
+          adapter: decision.effect?.kind === 'turn' ? filledText(decision.effect.adapter) : null,
+        });
         break;
       case 'usage-counted': {
         const { step, usage } = decision;
-        const { attempt = 1, agent = null } = this.#attempts.get(step) ?? {};
+        const { attempt = 1, agent = null, adapter = null } = this.#attempts.get(step) ?? {};
         const cost = { usd: usage.usd ?? 0, tokens: usage.tokens ?? 0, unpriced: usage.usd === null ? 1 : 0 };
-        this.all.push({ seq, at, step, attempt, agent, lane: this.#laneOfStep.get(step) ?? '', cost });
+        this.all.push({ seq, at, step, attempt, agent, adapter, lane: this.#laneOfStep.get(step) ?? '', cost });
         break;
       }
       default:

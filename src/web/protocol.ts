@@ -32,7 +32,6 @@
 //   RUN/output-search?step=…&stream=S&find=TEXT[&case=1][&from=N][&max=N]   SearchDocument
 //   RUN/diff[?step=ID]                DiffDocument: of the run's worktree; with a step, of that visit
 //   RUN/agents                        AgentsDocument: what is known of each agent's terminal
-//   RUN/notes                         RunNotes: what the records do not say (worktree, refused messages, folder)
 //
 // Actions. All are POSTs of JSON with the cookie and our Origin; 403 under --read-only. 200 with `Done`, or a JSON `Refusal`:
 // 400 (wrong body, a wrong variable), 403, 404 (no such project or run), 409 (refused: already decided, has ended, …), 413.
@@ -127,8 +126,7 @@ export type RunDocumentName =
   | 'output-error'
   | 'output-search'
   | 'diff'
-  | 'agents'
-  | 'notes';
+  | 'agents';
 
 export const RUN_VIEWS = ['timeline', 'graph', 'story', 'agents', 'gates', 'cost'] as const;
 export type RunViewName = (typeof RUN_VIEWS)[number];
@@ -398,23 +396,6 @@ export interface AgentTerminal {
   readonly size: PaneSize | null;
   /** A command that attaches to the terminal; null if it is not there. */
   readonly attach: string | null;
-}
-
-export interface RunNotes {
-  /** Of the project. */
-  readonly folder: string;
-  readonly runFolder: string;
-  readonly worktree: WorktreeDocument | null;
-  /** Messages that the run has refused. */
-  readonly refusedMessages: number;
-}
-
-export interface WorktreeDocument {
-  readonly branch: string | null;
-  readonly path: string;
-  readonly commits: number;
-  readonly uncommitted: number;
-  readonly diffstat: string;
 }
 
 // Actions.

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { hasRun } from '../app/runs.ts';
 import { act } from './actions.ts';
 import type { Assets } from './assets.ts';
+import type { FleetDocuments } from './fleet-documents.ts';
 import { type Guard, TOKEN_PATH } from './guard.ts';
 import type { NamedRuns } from './named-runs.ts';
 import { RUN_VIEWS, TERMINAL_FRAME_PATH } from './protocol.ts';
@@ -19,6 +20,7 @@ export interface RouteContext {
   readonly guard: Guard;
   readonly assets: Assets;
   readonly runs: NamedRuns;
+  readonly fleet: FleetDocuments;
   readonly facts: ServerFacts;
 }
 
@@ -74,12 +76,14 @@ async function action(
 
 /** Null if there is no such document. */
 async function document(
-  { runs, facts }: RouteContext,
+  { runs, fleet, facts }: RouteContext,
   [name = '', ...rest]: readonly string[],
   query: Query,
 ): Promise<Reply | null> {
   if (rest.length === 0) {
     if (name === 'session') return jsonReply(sessionDocument(facts, runs));
+    if (name === 'decided') return jsonReply(await fleet.decided());
+    if (name === 'usage') return jsonReply(await fleet.usage());
     if (name === 'workflows') return jsonReply(workflowsDocument(runs));
     if (name === 'workflow') return workflowProgram(runs, query);
   }

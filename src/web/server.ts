@@ -10,6 +10,7 @@ import { WebSocketServer } from 'ws';
 import { type Result, err, ok, UsageError } from '../base/errors.ts';
 import { crash, isErrno } from '../sys/errors.ts';
 import { Assets } from './assets.ts';
+import { FleetDocuments } from './fleet-documents.ts';
 import { FleetFeed } from './fleet-feed.ts';
 import { Guard, inUrl } from './guard.ts';
 import { securityHeaders } from './headers.ts';
@@ -79,7 +80,7 @@ async function serve({ version, host, port, tls, readOnly, projects, before }: U
   server.requestTimeout = 60_000;
   const bound = await listen(server, host, port);
   const guard = new Guard({ host, port: bound, tls: tls !== null, readOnly });
-  const context: RouteContext = { guard, assets, runs, facts };
+  const context: RouteContext = { guard, assets, runs, fleet: new FleetDocuments(runs), facts };
   const fleet = new FleetFeed(projects);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX });
   server.on('upgrade', (request, stream, head) => {

@@ -3,7 +3,7 @@
 
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { ConductorRig, rollback, work } from '../fixtures/conductor/rig.ts';
+import { ConductorRig, gate, rollback, work } from '../fixtures/conductor/rig.ts';
 import { Live, MEOW, Rig, shellStep } from '../rig/rig.ts';
 import { sample } from '../rig/sample.ts';
 
@@ -211,5 +211,16 @@ describe('in the directory of a Conductor run', () => {
     expect(rig.read('../victim')).toBe('precious\n');
     expect(readdirSync(rig.path('../vault'))).toEqual([]);
     expect(JSON.parse(readFileSync(rig.path('.meow/run/r/status.json'), 'utf8'))).toMatchObject({ status: 'done' });
+  });
+
+  test('an agent that changes the metadata does not keep the run from being resumed', async () => {
+    await using made = await ConductorRig.setup();
+    const { rig } = made;
+    made.agents({ work: `echo '{"run_id":"other","mark":"x"}' > ${D}/metadata.json; echo done` });
+    made.workflow({ work: work('ask'), ask: gate({ gate_approved: 'STOP', gate_rejected: 'STOP' }) });
+    expect((await made.run('--no-wait')).code).toBe(3);
+    expect((await rig.meow('approve', 'r', 'ask')).code).toBe(0);
+    expect(await rig.meow('resume', 'r')).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(rig.read('.meow/run/r/metadata.json'))).toMatchObject({ run_id: 'r' });
   });
 });

@@ -7,6 +7,8 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser as Chromium, type BrowserContext, chromium, type Page } from 'playwright-core';
 
+/** Longer than anything takes on a busy machine, and shorter than the timeout of a test. */
+const PATIENCE_MS = 25_000;
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
 /** The program; null if this machine has none. `npm run setup` installs it. */
@@ -37,8 +39,10 @@ export class Browser implements AsyncDisposable {
   }
 
   /** For several tabs that share their cookies. */
-  profile(options: Parameters<Chromium['newContext']>[0] = {}): Promise<BrowserContext> {
-    return this.#browser.newContext({ locale: 'en-GB', ...options });
+  async profile(options: Parameters<Chromium['newContext']>[0] = {}): Promise<BrowserContext> {
+    const profile = await this.#browser.newContext({ locale: 'en-GB', ...options });
+    profile.setDefaultTimeout(PATIENCE_MS);
+    return profile;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

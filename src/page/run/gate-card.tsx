@@ -84,7 +84,10 @@ export function DecidedGateCard({ gate }: { readonly gate: GateView }) {
         <StatusIcon status={status} label="" />
         <b>{status}</b>
         <span class="m">{line(gate.id)}</span>
-        <span>by {line(gate.decided_by ?? 'an unknown person')}</span>
+        <span>
+          by {line(gate.decided_by ?? 'an unknown person')}
+          {verdict?.via !== undefined && <span class="dim"> · {line(verdict.via, 40)}</span>}
+        </span>
         {gate.step !== null && (
           <a class="m" href={runAddress(of, 'timeline', { ...selection, step: gate.step })}>
             {line(gate.step)}

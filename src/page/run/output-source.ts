@@ -10,6 +10,7 @@ import {
   type StreamName,
 } from '../../web/protocol.ts';
 import { effectId } from '../../kernel/state.ts';
+import { ERROR_LINE } from '../../view/error-line.ts';
 import { exported } from '../exported.ts';
 import { fetchDocument, fetchFrom, type Loaded } from './use-document.ts';
 
@@ -115,7 +116,7 @@ class SavedOutput implements OutputSource {
     const found = new TextDecoder()
       .decode(bytes)
       .split('\n')
-      .findIndex((each) => /\berror\b|\bfailed\b|✗/i.test(each));
+      .findIndex((each) => ERROR_LINE.test(each));
     return ready(found < 0 ? null : { offset: start + offsetOf(bytes, found + 1), line: found + 1 });
   }
 

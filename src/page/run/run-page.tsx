@@ -13,6 +13,7 @@ import type { RunPicture, RunProblem } from '../run-store.ts';
 import { line } from '../shown-text.ts';
 import { CostView } from './cost-view.tsx';
 import { GatesView, OpenGates } from './gates-view.tsx';
+import { GraphView } from './graph-view.tsx';
 import { RunHead } from './run-head.tsx';
 import { isWithoutEngine, RunContext, type RunShown } from './run-shown.ts';
 import { Slider } from './slider.tsx';
@@ -109,6 +110,7 @@ function View({ name }: { readonly name: RunViewName }) {
     case 'cost':
       return <CostView />;
     case 'graph':
+      return <GraphView />;
     case 'agents':
       return <p class="empty">Not part of this version.</p>;
   }

@@ -25,7 +25,7 @@ import { pauseBeforeStart } from '../../../sys/process.ts';
 import { fileEnd } from '../../outputs.ts';
 import { deferred } from '../../pending-effect.ts';
 import { NOT_BEGUN } from '../../recording-shell.ts';
-import { hasBegunProcess, turnLeader, whenGone } from '../../session-leader.ts';
+import { exitOfGone, hasBegunProcess, turnLeader, whenGone } from '../../session-leader.ts';
 import type { SpawnEvents } from '../../spawner.ts';
 import {
   readExit,
@@ -108,7 +108,6 @@ export interface OverTurn extends TurnEnding {
 
 /** The state of a turn, whichever engine began it. */
 export function stateOf({ folder, marker }: Pick<TurnPlace, 'folder' | 'marker'>): 'never' | 'alive' | 'over' | 'lost' {
-  if (readExit(folder) !== null) return 'over';
   const record = readProcess(folder);
   if (turnLeader(record, marker) !== null) return 'alive';
   if (readEnd(folder) !== null) return 'over';
@@ -157,10 +156,11 @@ export class Turn {
   /** For a turn in any other state. */
   adopt(): void {
     this.#begun.resolve(ok(null));
-    this.#follow(readExit(this.#place.folder) === null);
+    const { folder, marker } = this.#place;
+    this.#follow(exitOfGone(folder, marker, turnLeader) === null);
     if (!this.#await()) return;
     // An earlier engine was stopping it.
-    const why = writtenEnd(this.#place.folder);
+    const why = writtenEnd(folder);
     if (why === 'stopped' || why === 'idle') this.stop(why);
   }
 
@@ -171,10 +171,10 @@ export class Turn {
       this.#stopOnBegun = how;
       return;
     }
-    if (this.#ending || readExit(this.#place.folder) !== null) return;
+    const { folder, marker } = this.#place;
+    if (this.#ending || exitOfGone(folder, marker, turnLeader) !== null) return;
     this.#ending = true;
     const end = async (): Promise<void> => {
-      const { folder } = this.#place;
       writeEnd(folder, how);
       const killAt = performance.now() + graceMs;
       const leader = this.#leader;

@@ -1,0 +1,6 @@
+// Everything that the sender sends.
+
+import { notifyTask } from './notify-task.ts';
+import type { TaskMaker } from './sender.ts';
+
+export const SEND_TASKS: readonly TaskMaker[] = [notifyTask];
