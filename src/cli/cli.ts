@@ -162,7 +162,8 @@ function commandLine(answer: (status: number) => void): Command {
   const resume = command('Running', 'resume ID [FLAGS]', 'resume a run')
     .argument('<id>')
     .option('--reload', 'start a fork with the workflow file as it is now')
-    .option('--fleet', 'let a worker of the fleet resume it');
+    .option('--fleet', 'let a worker of the fleet resume it')
+    .option('--here', 'with --fleet: on this machine, although its files are on another');
   addRunFlags(resume).action(calls(async () => (await import('./commands/run.ts')).resume));
 
   const fork = command('Running', 'fork ID [FLAGS]', 'start a new run that keeps finished steps of another')

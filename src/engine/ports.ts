@@ -5,6 +5,7 @@ import type { UsageError } from '../base/errors.ts';
 import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
 import type { Program, Source } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
+import type { Taken } from '../kernel/input.ts';
 import type { OthersSpending } from '../kernel/spending.ts';
 
 /** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
@@ -173,6 +174,8 @@ export interface StoredRun {
 }
 
 export interface Journal extends StoredRun {
+  /** Of a shared run: the machine that drives it now, for its next record. */
+  readonly taken?: Taken;
   /** Resolves when the records are durable. After a rejection nothing more can be appended. */
   append(records: readonly JournalRecord[]): Promise<void>;
   /** Releases the run. Removes it if it has no record. */

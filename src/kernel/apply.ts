@@ -46,6 +46,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.fork = decision.fork ?? null;
       state.allowance = decision.request.allowance;
       state.budgets = decision.request.budgets ?? null;
+      state.machine = decision.machine?.id ?? null;
       state.startedAt = at;
       return;
     case 'frame-opened':
@@ -133,7 +134,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'cleanup-started':
       state.phase = 'cleaning';
       state.timers.delete('drain');
-      state.cleanup = { effect: decision.effect, stopping: false };
+      state.cleanup = { effect: decision.effect, stopping: false, machine: state.machine };
       state.cleanups = decision.attempt;
       state.timers.set('cleanup', { id: 'cleanup', at: decision.timeoutAt, kind: 'cleanup' });
       return;
@@ -157,6 +158,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.limits = decision.limits ?? state.limits;
       if (decision.budgets !== undefined) state.budgets = decision.budgets;
       state.extra = decision.extra ?? state.extra;
+      state.machine = decision.machine?.id ?? state.machine;
       // A resumed run may restart agents that have exited.
       for (const agent of state.agents.values())
         if (agent.status === 'gone' || agent.status === 'ended') agent.status = 'lost';
@@ -193,6 +195,7 @@ function applyToStep(state: RunState, step: StepState, decision: StepDecision, a
       leaveAgenda(state, step);
       step.status = 'running';
       step.attempt = decision.attempt;
+      step.machine = state.machine;
       step.failure = null;
       step.usage = null;
       step.printed = 0;

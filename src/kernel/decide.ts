@@ -45,7 +45,7 @@ import {
 } from './gates.ts';
 import { becomeReady } from './needs.ts';
 import { advanceEach, openBody, openEntry, openRecovery, returnToCaller, takeTransitions } from './grow.ts';
-import type { Input } from './input.ts';
+import type { Input, Taken } from './input.ts';
 import { judgeStep, keptOutcome } from './keep.ts';
 import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
 import { recoveredOutputs } from './recovered-outputs.ts';
@@ -54,7 +54,16 @@ import { advanceLoop } from './rounds.ts';
 import { changesLimits } from './reopen.ts';
 import { retryDelay } from './retry.ts';
 import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
-import { agentsWith, CLEANUP_STEP, effectId, endWithoutEngine, failsOwner, isFinished, stepOf } from './state.ts';
+import {
+  agentsWith,
+  CLEANUP_STEP,
+  effectId,
+  endWithoutEngine,
+  failsOwner,
+  isElsewhere,
+  isFinished,
+  stepOf,
+} from './state.ts';
 
 /** Warnings about refused verdicts. Their senders are not trusted. */
 const REFUSALS_MAX = 100;
@@ -334,7 +343,12 @@ function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void 
     return ctx.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
   }
   if (kind === 'lost') onPromptLost(ctx, step);
-  if (kind === 'lost' || step.interrupted) return ctx.emit({ kind: 'step-lost', step: step.id, why: 'engine' });
+  if (kind === 'lost' || step.interrupted)
+    return ctx.emit({
+      kind: 'step-lost',
+      step: step.id,
+      why: isElsewhere(ctx.state, step.machine) ? 'machine' : 'engine',
+    });
   fail(ctx, step, outcome.failure);
 }
 
@@ -586,7 +600,13 @@ function onResume(ctx: DecideContext, input: Extract<Input, { kind: 'run-resumed
     allowance: allowed,
     ...(changed ? { limits: { ...state.limits, ...limits } } : {}),
     ...resumedBudgets(state, input),
+    ...takenBy(input),
   });
+}
+
+/** Only what the input has: a run of one machine has neither. */
+function takenBy({ machine, take }: Taken): Taken {
+  return { ...(machine === undefined ? {} : { machine }), ...(take === undefined ? {} : { take }) };
 }
 
 /** Inside a block that performed a step which has ended: only that step is retried. Loose frames do not count. */

@@ -93,7 +93,7 @@ export function sharedStoreContract(name: string, factory: () => Promise<SharedS
       await begin(second, 'wf-1', 1);
       const refusal = await refusalOf(first.open('wf-1'));
       expect(refusal.message).toBe('the files of run wf-1 are on the machine m2, so it waits for that machine');
-      expect(refusal.hint).toContain('meow resume wf-1 --here');
+      expect(refusal.hint).toContain('meow resume wf-1 --fleet --here');
     });
 
     test('a run whose owner lives is not taken', async () => {

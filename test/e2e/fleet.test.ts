@@ -1,10 +1,11 @@
 // A fleet: runs in PostgreSQL, created by `meow run --fleet` and driven by `meow worker`.
 
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { FleetAddress } from '../../src/stores/postgres/address.ts';
+import { nameFleet } from '../rig/fleet.ts';
 import { HAS_POSTGRES, sayWithout, TestPostgres } from '../rig/postgres.ts';
 import { type Live, Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
 
@@ -156,6 +157,38 @@ describe.skipIf(!HAS_POSTGRES)('a fleet', () => {
     expect((await elsewhere.meow('fleet', 'status')).stdout).toMatch(/working[^]*working/);
   });
 
+  test('a run is taken to another machine by request: what was running is lost, and runs again as another attempt', async () => {
+    const address = await server.namespace();
+    await using rig = await machineIn(address);
+    await using elsewhere = await machineIn(address);
+    rig.write(
+      'a.meow.toml',
+      `[main]\nname = "a"\n${shellStep('one', 'echo one >> ran')}${waitingStep('two', 'needs = ["one"]')}`,
+    );
+    await rig.meow('run', 'a.meow.toml', '--fleet', '--id', 'a');
+    const live = await worker(rig);
+    await rig.appears('two.began');
+    const refused = await elsewhere.meow('resume', 'a', '--fleet', '--here');
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('run a is locked by another engine')]);
+    live.kill('SIGKILL');
+    await live.ended;
+    expect((await elsewhere.meow('resume', 'a', '--fleet', '--here')).stdout).toContain(
+      'waits for the worker on this machine',
+    );
+    const other = await worker(elsewhere);
+    await other.line(/^a: resumed/m);
+    await until(() => rig.read('two.began').trim().split('\n').length === 2, 'the second attempt to begin');
+    const again = await worker(rig);
+    rig.write('two.go', '');
+    await other.line(/^a: done$/m);
+    expect(again.printed).not.toMatch(/^a: /m);
+    const trace = (await rig.meow('trace', 'a', '--fleet')).stdout;
+    expect(trace).toMatch(/moved from .* to /);
+    expect(trace).toContain('two lost on another machine — runs again');
+    expect((await rig.status('a', '--fleet')).steps['two']).toMatchObject({ status: 'done', attempt: 2 });
+    expect((await rig.status('a', '--fleet')).steps['one']).toMatchObject({ status: 'done', attempt: 1 });
+  });
+
   test('one worker drives many runs, as many at once as there is room for', async () => {
     await using rig = await machineIn(await server.namespace());
     rig.write('a.meow.toml', `[main]\nname = "a"\n${shellStep('one', 'echo x >> ran')}`);
@@ -237,10 +270,3 @@ describe.skipIf(!HAS_POSTGRES)('a fleet', () => {
     expect((await rig.meow('list', '--fleet')).stderr).toContain('may be read by others');
   });
 });
-
-function nameFleet(rig: Rig, url: string): void {
-  const path = join(rig.home, '.meow/fleet.url');
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${url}\n`, { mode: 0o600 });
-  expect(readFileSync(path, 'utf8')).toContain(url);
-}

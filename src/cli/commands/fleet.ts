@@ -1,6 +1,6 @@
 // `meow fleet`: sets a fleet up, checks and shows it. Also what other commands do with --fleet.
 
-import { fleetAddress } from '../../app/fleet-address.ts';
+import { fleetAddress, fleetHome, thisMachine } from '../../app/fleet-address.ts';
 import { checkFleet, type FleetCheck, giveRole, initFleet } from '../../app/fleet-database.ts';
 import { startDevFleet, stopDevFleet } from '../../app/fleet-dev.ts';
 import { fleetStatus, type FleetStatus } from '../../app/fleet-status.ts';
@@ -138,8 +138,11 @@ async function dev(stop: boolean): Promise<number> {
   return EXIT.done;
 }
 
-/** `meow resume --fleet`. `others`: other flags that were given. */
-export async function resumeInFleet(wanted: string, others: Readonly<Record<string, unknown>>): Promise<number> {
+/** `meow resume --fleet`. `here`: on this machine, without the files of the run. `others`: other flags that were given. */
+export async function resumeInFleet(
+  wanted: string,
+  { here, ...others }: Readonly<Record<string, unknown>>,
+): Promise<number> {
   const given = Object.entries(others).find(
     ([key, value]) => value !== undefined && !(key === 'wait' && value === true),
   );
@@ -149,6 +152,12 @@ export async function resumeInFleet(wanted: string, others: Readonly<Record<stri
   }
   const store = fleetStore();
   const id = await resolveRun(store, wanted);
+  if (here === true) {
+    await store.moveTo(id, thisMachine(fleetHome(fleetAddress())).id);
+    await store.close();
+    printLine(`${id} waits for the worker on this machine; steps that were running elsewhere run again`);
+    return EXIT.done;
+  }
   const waits = await store.makeWaiting(id);
   const where = await store.whereabouts(id);
   await store.close();

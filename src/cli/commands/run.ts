@@ -71,9 +71,10 @@ export async function run(path: string | undefined, options: RunOptions): Promis
 
 export async function resume(
   id: string,
-  { reload, fleet, ...options }: RunOptions & { readonly reload?: true },
+  { reload, fleet, here, ...options }: RunOptions & { readonly reload?: true; readonly here?: true },
 ): Promise<number> {
-  if (fleet) return (await import('./fleet.ts')).resumeInFleet(id, { reload, ...options });
+  if (fleet) return (await import('./fleet.ts')).resumeInFleet(id, { reload, here, ...options });
+  if (here) throw new UsageError('--here is for runs of a fleet', `meow resume ${id} --fleet --here`);
   if (reload) {
     if (options.extraUsd !== undefined || options.extraTokens !== undefined)
       throw new UsageError('--extra-usd and --extra-tokens raise the budgets of the run itself', 'leave out --reload');

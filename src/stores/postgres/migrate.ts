@@ -44,6 +44,7 @@ const WRITING = [
   'waiting_runs',
   'make_waiting',
   'stop_run',
+  'move_run',
   'stops',
   'put',
   'new_version',

@@ -3,12 +3,16 @@
 //   owner/1  A session of its own holds the owner's advisory lock. It is queried every 10 s, and the server ends it after 30 s
 //            without a query: then a frozen or disconnected process counts as dead.
 //   owner/2  A lost session is replaced, with the same incarnation: the process keeps its runs unless another has taken them.
-//   owner/3  A pooler would share the session with others, so it is refused.
+//   owner/3  The session of a process that has died on this machine ends soon: a new process waits for that. One of a living
+//            process is not waited for.
+//   owner/4  A pooler would share the session with others, so it is refused.
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { UsageError } from '../../base/errors.ts';
+import { findProcess, lives } from '../../sys/process.ts';
 import { type FleetAddress, schemaOf } from './address.ts';
 import { Connection, ConnectionLost } from './connection.ts';
 
@@ -26,6 +30,8 @@ export function clientOwner(hostId: string): Owner {
 
 const BEAT_MS = 10_000;
 const RETRY_MS = 500;
+/** After so long without a query, the server ends the session. */
+const SILENCE_MS = 30_000;
 
 export class OwnerSession {
   readonly owner: Owner;
@@ -41,7 +47,7 @@ export class OwnerSession {
     this.#address = address;
     this.#lock = new Connection(address, {
       name: `meow lock ${owner.id}`,
-      prepare: `set idle_session_timeout = '30s';`,
+      prepare: `set idle_session_timeout = ${SILENCE_MS};`,
       statementMs: 8_000,
       lost: () => {
         if (this.#timer === null || this.#closed) return;
@@ -53,7 +59,7 @@ export class OwnerSession {
 
   /** Resolves once the process owns what it takes. Throws if another process is this owner. */
   start(): Promise<void> {
-    this.#started ??= this.#hello().then(
+    this.#started ??= this.#helloAfterDead().then(
       () => this.#beatLater(BEAT_MS),
       (error: unknown) => {
         this.#started = null;
@@ -75,7 +81,20 @@ export class OwnerSession {
     await this.#lock.close();
   }
 
-  async #hello(): Promise<void> {
+  async #helloAfterDead(): Promise<void> {
+    const deadline = performance.now() + SILENCE_MS + BEAT_MS;
+    for (;;) {
+      const heldBy = await this.#hello();
+      if (heldBy === null) return;
+      const before = findProcess(heldBy.by_process);
+      const isDying = before === null || !lives(before);
+      if (!isDying || performance.now() > deadline) throw refusal(this.owner.id, heldBy);
+      await sleep(RETRY_MS / 10);
+    }
+  }
+
+  /** Null if it holds the lock now; otherwise who does. */
+  async #hello(): Promise<Greeting | null> {
     const { greeted, answers } = await this.#lock.backends();
     if (greeted !== answers) {
       throw new UsageError(
@@ -84,11 +103,13 @@ export class OwnerSession {
       );
     }
     const { id, kind, hostId } = this.owner;
-    const [said] = await this.#lock.query<{ answer: string; by_process: number; by_host: string }>(
+    const [said] = await this.#lock.query<Greeting>(
       `select * from ${schemaOf(this.#address)}.hello($1, $2, $3, $4, $5, $6)`,
       [id, kind, hostname(), hostId, process.pid, this.#incarnation],
     );
-    if (said !== undefined && said.answer !== 'ok') throw refusal(id, said);
+    if (said === undefined || said.answer === 'ok') return null;
+    if (said.answer === 'held') return said;
+    throw refusal(id, said);
   }
 
   #beatLater(ms: number): void {
@@ -112,10 +133,14 @@ export class OwnerSession {
   }
 }
 
-function refusal(
-  id: string,
-  { answer, by_process: pid, by_host: host }: { answer: string; by_process: number; by_host: string },
-): UsageError {
+/** `answer`: 'ok', or why not. `by_*`: the process that was this owner before. */
+interface Greeting {
+  readonly answer: string;
+  readonly by_process: number;
+  readonly by_host: string;
+}
+
+function refusal(id: string, { answer, by_process: pid, by_host: host }: Greeting): UsageError {
   if (answer === 'held') {
     return new UsageError(
       `${id} is already connected: process ${pid} on ${host}`,

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assert, Bug, UsageError } from '../../base/errors.ts';
 import type { Journal, StoredRun } from '../../engine/ports.ts';
 import type { JournalRecord } from '../../kernel/decision.ts';
+import type { Taken } from '../../kernel/input.ts';
 import { isSystemError } from '../../sys/errors.ts';
 import { DiskFailure } from '../errors.ts';
 import { checkSequence, encodeRecords } from '../journal-lines.ts';
@@ -22,6 +23,8 @@ export type AppendAnswer = 'ok' | 'fenced' | 'behind';
 export interface RunJournalParts {
   readonly runId: string;
   readonly run: StoredRun;
+  /** Of a run that a machine drives. */
+  readonly taken: Taken | null;
   readonly witness: Witness | null;
   /** One statement. Throws `ConnectionLost` if there was no answer. */
   readonly send: (after: number, lines: readonly Buffer[]) => Promise<AppendAnswer>;
@@ -29,7 +32,7 @@ export interface RunJournalParts {
   readonly release: (hasEnded: boolean) => Promise<void>;
 }
 
-export function runJournal({ runId, run, witness, send, release }: RunJournalParts): Journal {
+export function runJournal({ runId, run, taken, witness, send, release }: RunJournalParts): Journal {
   let lastSeq = run.records.length;
   let durableSeq = lastSeq;
   let pending: PendingAppend[] = [];
@@ -77,6 +80,7 @@ export function runJournal({ runId, run, witness, send, release }: RunJournalPar
 
   return {
     ...run,
+    ...(taken === null ? {} : { taken }),
     async append(records) {
       if (failure !== null) throw failure;
       assert(closed === null, 'the journal is closed');

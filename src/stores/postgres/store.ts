@@ -15,6 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../../base/errors.ts';
 import type { Journal, JournalEvent, RunEntry, RunHolder, Store, StoredRun } from '../../engine/ports.ts';
 import type { JournalRecord } from '../../kernel/decision.ts';
+import { bootId } from '../../sys/process.ts';
 import { checkRunId, missingRunError, neverBeganError, runExistsError, runLockedError } from '../errors.ts';
 import { decodeProgram, decodeRecords, encodeProgram, hashProgram, sourceOf, startOf } from '../journal-lines.ts';
 import { type FleetAddress, schemaOf } from './address.ts';
@@ -41,6 +42,8 @@ export interface PostgresStore extends Store {
   waiting(): Promise<readonly { readonly id: string; readonly isOurs: boolean }[]>;
   /** Makes a run that has ended wait for a worker. False if it is driven or waits already. */
   makeWaiting(runId: string): Promise<boolean>;
+  /** Gives a run to a machine that has not its files. Throws if its owner lives. */
+  moveTo(runId: string, machine: string): Promise<void>;
   /** Asks the owner of the run, or the next one, to stop it. False if it has ended. */
   stop(runId: string, by: string, force: boolean): Promise<boolean>;
   /** Runs that this owner drives, or may drive, and shall stop. */
@@ -149,11 +152,12 @@ export function postgresStore({
     return lines;
   };
 
-  const journalOf = (runId: string, take: string, run: StoredRun): Journal => {
+  const journalOf = (runId: string, take: string, from: string | null, run: StoredRun): Journal => {
     takes.set(runId, take);
     return runJournal({
       runId,
       run,
+      taken: owner.kind === 'machine' ? { machine: { id: owner.id, boot: bootId() }, take: { id: take, from } } : null,
       witness: witnessOf(runId),
       async send(after, lines) {
         await session.start();
@@ -166,11 +170,11 @@ export function postgresStore({
     });
   };
 
-  /** Takes an existing run. Throws why not. */
-  const takeRun = async (runId: string, take: string): Promise<void> => {
+  /** Takes an existing run. Returns the machine that drove it last. Throws why not. */
+  const takeRun = async (runId: string, take: string): Promise<string | null> => {
     await checkSchema();
     await session.start();
-    const [found] = await call<{ answer: string; at_home: string | null }>(
+    const [found] = await call<{ answer: string; at_home: string | null; from_machine: string | null }>(
       writer,
       'select * from SCHEMA.take_run($1, $2, $3, $4)',
       runId,
@@ -182,6 +186,7 @@ export function postgresStore({
     if (found.answer === 'held') throw await locked(runId);
     if (found.answer === 'empty') throw neverBeganError(runId);
     if (found.answer === 'elsewhere') throw elsewhereError(runId, found.at_home ?? '');
+    return found.from_machine;
   };
 
   /** If it fails, the take is given back. */
@@ -227,18 +232,18 @@ export function postgresStore({
           await ask(writer, 'show_run($1, $2)', runId, take);
         }
         witnessOf(runId)?.replace([]);
-        return journalOf(runId, take, { program, programHash, records: [] });
+        return journalOf(runId, take, null, { program, programHash, records: [] });
       });
     },
 
     async open(runId) {
       checkRunId(runId);
       return taking(runId, async (take) => {
-        await takeRun(runId, take);
+        const from = await takeRun(runId, take);
         const lines = await readLines(runId);
         await checkWitness(runId, witnessOf(runId), lines);
         const program = programOf(runId, (await storedProgram(runId))?.program ?? Buffer.alloc(0));
-        return journalOf(runId, take, { ...program, records: recordsOf(runId, lines) });
+        return journalOf(runId, take, from, { ...program, records: recordsOf(runId, lines) });
       });
     },
 
@@ -291,6 +296,13 @@ export function postgresStore({
       checkRunId(runId);
       if ((await storedProgram(runId)) === null) throw await missing(runId);
       return (await ask<boolean>(writer, 'make_waiting($1)', runId)) === true;
+    },
+
+    async moveTo(runId, machine) {
+      checkRunId(runId);
+      const answer = await ask<string>(writer, 'move_run($1, $2)', runId, machine);
+      if (answer === 'held') throw await locked(runId);
+      if (answer !== 'ok') throw await missing(runId);
     },
 
     async stop(runId, by, force) {
@@ -518,6 +530,6 @@ function requireSameLines(runId: string, lines: readonly Buffer[], kept: readonl
 function elsewhereError(runId: string, home: string): UsageError {
   return new UsageError(
     `the files of run ${runId} are on the machine ${home}, so it waits for that machine`,
-    `start meow worker there; or continue it here without its files: meow resume ${runId} --here`,
+    `start meow worker there; or continue it here without its files: meow resume ${runId} --fleet --here`,
   );
 }

@@ -36,7 +36,10 @@ create table runs (
   -- Who wants it to be stopped, until it has ended.
   stop_by text,
   stop_force boolean not null default false,
+  -- The machine that has its files; null if none has.
   home text,
+  -- The machine that drove it last.
+  driver text,
   take text,
   owner text,
   incarnation text,
@@ -164,9 +167,9 @@ begin
     if there.head > 0 then return 'exists'; end if;
     delete from runs where id = wanted;
   end if;
-  insert into runs (id, born, visible, program, changed_at, home, take, owner, incarnation, role, since)
+  insert into runs (id, born, visible, program, changed_at, home, driver, take, owner, incarnation, role, since)
   values (wanted, nextval('numbers'), is_visible, text_of_program, clock_timestamp(),
-    case when me.kind = 'machine' then me.id end, new_take, me.id, me.incarnation, session_user, clock_timestamp())
+    case when me.kind = 'machine' then me.id end, case when me.kind = 'machine' then me.id end, new_take, me.id, me.incarnation, session_user, clock_timestamp())
   on conflict do nothing;
   return case when found then 'ok' else 'held' end;
 end $$;
@@ -175,20 +178,35 @@ create function show_run(wanted text, held_take text) returns void language sql 
   update runs set visible = true, changed_at = clock_timestamp() where id = wanted and take = held_take and role = session_user
 $$;
 
--- 'ok', 'absent', 'held', 'empty' or 'elsewhere': then 'at_home' is the machine that the run belongs to.
-create function take_run(wanted text, by_owner text, new_take text, without_files boolean, out answer text, out at_home text)
+-- Gives a run to a machine that has not its files. 'ok', 'absent', or 'held' if its owner lives.
+create function move_run(wanted text, new_home text) returns text language plpgsql security definer as $$
+declare there runs;
+begin
+  select * into there from runs where id = wanted and visible and (may('operator') or role = session_user) for update;
+  if there.id is null then return 'absent'; end if;
+  if exists (select from holder_of(wanted)) then return 'held'; end if;
+  update runs set home = new_home, waits = true, stop_by = null, stop_force = false where id = wanted;
+  return 'ok';
+end $$;
+
+-- 'ok', 'absent', 'held', 'empty' or 'elsewhere'. 'at_home' is the machine that the run belongs to, and 'from_machine' the one
+-- that drove it last.
+
+create function take_run(wanted text, by_owner text, new_take text, without_files boolean, out answer text, out at_home text,
+  out from_machine text)
 language plpgsql security definer as $$
 declare me owners := own(by_owner); there runs;
 begin
   select * into there from runs where id = wanted and visible for update;
-  at_home := there.home;
+  at_home := there.home; from_machine := there.driver;
   if there.id is null then answer := 'absent'; return; end if;
   if there.take = new_take then answer := 'ok'; return; end if;
   if exists (select from holder_of(wanted)) then answer := 'held'; return; end if;
   if there.head = 0 then answer := 'empty'; return; end if;
   if there.home <> me.id and not without_files then answer := 'elsewhere'; return; end if;
   update runs set take = new_take, owner = me.id, incarnation = me.incarnation, role = session_user, since = clock_timestamp(),
-    home = case when me.kind = 'machine' then me.id else there.home end
+    home = case when me.kind = 'machine' then me.id else there.home end,
+    driver = case when me.kind = 'machine' then me.id else there.driver end
   where id = wanted;
   answer := 'ok';
 end $$;
