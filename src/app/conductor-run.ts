@@ -8,6 +8,7 @@ import type { ConductorContext, StepRecord } from '../drivers/conductor/context.
 import { beforeVisit, gitDriver, inspectDriver, placesOf } from '../drivers/conductor/drivers.ts';
 import { type ForkStart, startFacts, workspaceFor } from '../drivers/conductor/workspace.ts';
 import type { DriverContext } from '../drivers/environment.ts';
+import { scrubFolder } from '../drivers/guard-secrets.ts';
 import type { Driver } from '../engine/ports.ts';
 import type { ConductedSpec } from '../ir/conductor.ts';
 import { conductorOf, type Program, workplaceOf } from '../ir/program.ts';
@@ -131,6 +132,9 @@ export function conductorDirectory(options: ConductorDirectoryOptions): RunObser
       if (!patch.ok) options.warn(`cannot write diff.patch: ${patch.error}`);
       await directory.finish(state, patch.ok ? patch.value : null);
       await conductor?.release(state);
+      const { secrets } = surroundings;
+      // Patches have what agents wrote into files.
+      if (secrets !== undefined) scrubFolder(places.runDir, secrets, () => false);
     },
   };
 }

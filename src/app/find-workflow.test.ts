@@ -173,7 +173,7 @@ test('a variable of the type file has the text of the file', () => {
   write('notes/a.txt', 'first\n');
   write('b.txt', 'second');
   const { program, fileVariables } = compile(read('a.meow.toml'));
-  const given = { texts: new Map([['note', 'notes/a.txt']]), values: new Map() };
+  const given = { texts: new Map([['note', 'notes/a.txt']]), values: new Map(), references: new Map() };
   const run = { id: 'r', at: 0, cwd: project.cwd, fileVariables };
   expect(resolveVariables(given, program ?? expect.fail(), run)).toEqual({
     variables: { note: 'first\n', other: 'second' },

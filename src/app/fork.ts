@@ -28,12 +28,15 @@ import {
   prepareRun,
   type PreparedRun,
   randomId,
+  readGiven,
   readMeta,
   readPermissions,
   type RunFlags,
+  traceContext,
 } from './prepare-run.ts';
-import type { Project } from './project.ts';
+import { ownEnvironment, type Project } from './project.ts';
 import { withBudgets } from './run-budgets.ts';
+import { withoutSecrets } from './run-secrets.ts';
 import { type ReadRun, requireStep } from './runs.ts';
 import { changedSources, type Settings } from './sources.ts';
 
@@ -48,11 +51,8 @@ export interface ForkFlags extends Omit<RunFlags, 'reference'> {
 }
 
 /** Throws a UsageError for input that does not fit the run. */
-export async function prepareFork(
-  { project, settings, adapters, store }: ForkContext,
-  run: ReadRun,
-  flags: ForkFlags,
-): Promise<PreparedFork> {
+export async function prepareFork(context: ForkContext, run: ReadRun, flags: ForkFlags): Promise<PreparedFork> {
+  const { project, settings, adapters, store } = context;
   const { program: old, state } = run;
   const { request } = state;
   if (request === null) throw new UsageError(`run ${run.id} never began`, 'start the workflow with meow run');
@@ -81,7 +81,7 @@ export async function prepareFork(
     if (flags.adapter !== undefined) {
       throw new UsageError('--adapter compiles the workflow anew', `name its file: --source ${old.source.name}`);
     }
-    return withWorktree({ store, run }, { fork, ...related(repeated(project, old, request, flags)) });
+    return withWorktree({ store, run }, { fork, ...related(repeated(context, old, request, flags)) });
   }
   // A fork works where the run has worked, and its workflow is named from there.
   const { cwd } = request;
@@ -89,6 +89,7 @@ export async function prepareFork(
   const prepared = await prepareRun({ ...project, cwd }, settings, adapters, {
     ...forcedAdapter(old),
     ...(request.permissions === undefined ? {} : { permissions: request.permissions }),
+    ...(request.background === undefined ? {} : { background: request.background }),
     ...flags,
     allowOutside: flags.allowOutside ?? request.allowOutside,
     allowance: { ...givenAllowance(old, request), ...flags.allowance },
@@ -144,14 +145,21 @@ function forcedAdapter({ attachments }: Program): Pick<RunFlags, 'adapter'> {
 }
 
 /** The same workflow again. */
-function repeated(project: Project, program: Program, request: RunRequest, flags: ForkFlags): PreparedRun {
+function repeated(
+  { project, settings }: ForkContext,
+  program: Program,
+  request: RunRequest,
+  flags: ForkFlags,
+): PreparedRun {
   const { id = randomId(), allowance, allowOutside = request.allowOutside, permissions = request.permissions } = flags;
   const { given } = request;
   const place = { cwd: project.cwd, fileVariables: Object.keys(given?.files ?? {}) };
   const { variables, files } = givenVariables(flags, program, place);
   const mark = randomBytes(4).toString('hex');
+  const { traceparent: _, ...same } = request;
   const again: RunRequest = {
-    ...request,
+    ...same,
+    ...traceContext(),
     id,
     mark,
     variables: { ...request.variables, ...variables },
@@ -171,7 +179,15 @@ function repeated(project: Project, program: Program, request: RunRequest, flags
           },
         }),
   };
-  return { diagnostics: [], ready: { program, request: again, at: Date.now() } };
+  const references = readGiven(flags).references;
+  const masked = new Set([...Object.keys(request.variables), ...references.keys()]);
+  for (const name of Object.keys(variables)) if (!references.has(name)) masked.delete(name);
+  const recorded = withoutSecrets({ ...program, blocks: {} }, again, {
+    config: settings.config,
+    environment: ownEnvironment(),
+    masked,
+  });
+  return { diagnostics: [], ready: { program, request: recorded.request, at: Date.now() } };
 }
 
 /** Variables that the new run has from the old one. `varsOfFiles`: as `--var`, whose files are read again. */

@@ -7,8 +7,10 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 
 import { err, UsageError } from '../base/errors.ts';
 import { type Json, type JsonMap, own } from '../base/json.ts';
+import { secretReference } from '../base/secret-reference.ts';
 import { type Diagnostic, hasErrors } from '../base/source.ts';
 import { formatMoment } from '../base/time.ts';
+import { readTraceparent } from '../base/trace-ids.ts';
 import { SIM_SCRIPT } from '../drivers/agent/sim-host.ts';
 import { Repository } from '../drivers/git/repository.ts';
 import { coerce, typeError, type ValueType } from '../ir/output.ts';
@@ -23,6 +25,7 @@ import { compileWorkflow } from './compile.ts';
 import { FORCED_ADAPTER } from './enter-workflow.ts';
 import { orThrow } from './errors.ts';
 import { ownEnvironment, type Project } from './project.ts';
+import { withoutSecrets } from './run-secrets.ts';
 import { withBudgets } from './run-budgets.ts';
 import { attachSources, hashOf, readText, type Settings } from './sources.ts';
 
@@ -38,12 +41,14 @@ export interface RunFlags {
   readonly reference: string;
   readonly var?: readonly string[];
   readonly varJson?: readonly string[];
+  readonly varEnv?: readonly string[];
   readonly meta?: readonly string[];
   readonly id?: string;
   readonly language?: string;
   readonly adapter?: string;
   readonly permissions?: string;
   readonly allowOutside?: boolean;
+  readonly background?: true;
   readonly inPlace?: boolean;
   /** Nothing will run, so the repository is not looked at. */
   readonly dryRun?: boolean;
@@ -78,9 +83,11 @@ export async function prepareRun(
   const permissions =
     flags.permissions === undefined ? settings.config.permissions : readPermissions(flags.permissions);
   if (flags.id !== undefined) checkRunId(flags.id);
-  const inherited = Object.entries(flags.inherited?.values ?? {}).filter(([name]) => !given.texts.has(name));
+  const inherited = Object.entries(flags.inherited?.values ?? {}).filter(
+    ([name]) => !given.texts.has(name) && !given.references.has(name),
+  );
   const valuesGiven = new Map([...inherited, ...given.values]);
-  const values = Object.fromEntries<Json>([...given.texts, ...valuesGiven]);
+  const values = Object.fromEntries<Json>([...given.texts, ...valuesGiven, ...given.references]);
   const { reference, language = null, adapter = null } = flags;
   const compiled = compileWorkflow(
     { project, config: settings.config, adapters, reference, language, adapter },
@@ -99,13 +106,16 @@ export async function prepareRun(
   const id = flags.id ?? randomId();
   const at = Date.now();
   const fromRun = new Set(inherited.map(([name]) => name));
-  const fileVariables = compiled.fileVariables.filter((name) => !fromRun.has(name) || given.values.has(name));
+  const fileVariables = compiled.fileVariables.filter(
+    (name) => (!fromRun.has(name) || given.values.has(name)) && !given.references.has(name),
+  );
   const withDefaults = new Map([...sameDefaults(program, flags.inherited, given), ...valuesGiven]);
-  const { variables, files } = resolveVariables({ texts: given.texts, values: withDefaults }, program, {
+  const { variables, files } = resolveVariables({ ...given, values: withDefaults }, program, {
     id,
     at,
     cwd: project.cwd,
     fileVariables,
+    keeps: new Set([...withDefaults.keys()].filter((name) => !given.values.has(name))),
   });
   const request: RunRequest = {
     id,
@@ -115,12 +125,29 @@ export async function prepareRun(
     meta,
     cwd: project.cwd,
     allowOutside: flags.allowOutside ?? false,
+    ...(flags.background === true ? { background: true } : {}),
     ...(permissions === null ? {} : { permissions }),
     folder: join(project.runs, id),
+    ...traceContext(),
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
     given: { reference, variables: Object.keys(values), files, allowance: flags.allowance },
   };
-  return { diagnostics, ready: { program, request: withBudgets(settings.config, project.runs, request), at } };
+  const asked = withBudgets(settings.config, project.runs, request);
+  // Values of another run have references already, and so have secret variables.
+  const masked = new Set([...withDefaults.keys(), ...given.references.keys(), ...secretParameters(program)]);
+  for (const name of given.values.keys()) masked.delete(name);
+  const recorded = withoutSecrets(program, asked, { config: settings.config, environment: ownEnvironment(), masked });
+  return { diagnostics, ready: { ...recorded, at } };
+}
+
+function secretParameters({ blocks, entry }: Program): readonly string[] {
+  return (blocks[entry]?.parameters ?? []).flatMap(({ name, secret }) => (secret === true ? [name] : []));
+}
+
+/** What of the caller's environment makes the run a part of a trace. */
+export function traceContext(): Pick<RunRequest, 'traceparent'> {
+  const { TRACEPARENT: traceparent = '' } = process.env;
+  return readTraceparent(traceparent) === null ? {} : { traceparent };
 }
 
 function* sameDefaults(
@@ -164,7 +191,7 @@ export async function readSimulation(
 export async function placed(
   program: Program,
   cwd: string,
-  flags: Pick<RunFlags, 'inPlace' | 'var' | 'varJson' | 'dryRun'>,
+  flags: Pick<RunFlags, 'inPlace' | 'var' | 'varJson' | 'varEnv' | 'dryRun'>,
 ): Promise<Program> {
   const inPlace = flags.inPlace === true;
   const conductor = conductorOf(program);
@@ -172,7 +199,7 @@ export async function placed(
     if (inPlace) throw new UsageError('--in-place is for Conductor workflows', 'other runs work in place anyway');
     return program;
   }
-  const [variable] = [...(flags.var ?? []), ...(flags.varJson ?? [])];
+  const [variable] = [...(flags.var ?? []), ...(flags.varJson ?? []), ...(flags.varEnv ?? [])];
   if (program.source.language === 'conductor' && variable !== undefined) {
     throw new UsageError(`a Conductor workflow has no variables: ${variable}`, 'keep notes with its run: --meta k=v');
   }
@@ -197,9 +224,11 @@ function randomLetters(count: number): string {
 export interface GivenVariables {
   readonly texts: ReadonlyMap<string, string>;
   readonly values: ReadonlyMap<string, Json>;
+  /** References to secrets, by `--var-env`. */
+  readonly references: ReadonlyMap<string, string>;
 }
 
-function readGiven(flags: Pick<RunFlags, 'var' | 'varJson'>): GivenVariables {
+export function readGiven(flags: Pick<RunFlags, 'var' | 'varJson' | 'varEnv'>): GivenVariables {
   const problems: string[] = [];
   const texts = new Map(pairsOf('--var', flags.var, problems));
   const values = new Map<string, Json>();
@@ -211,18 +240,28 @@ function readGiven(flags: Pick<RunFlags, 'var' | 'varJson'>): GivenVariables {
   for (const name of values.keys()) {
     if (texts.has(name)) problems.push(`${name} is given by --var and by --var-json`);
   }
-  refuse(problems, 'write --var NAME=VALUE, or --var-json NAME=JSON');
-  return { texts, values };
+  const references = new Map<string, string>();
+  for (const [name, variable] of pairsOf('--var-env', flags.varEnv, problems)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(variable))
+      problems.push(`--var-env ${name}: ${JSON.stringify(variable)} is not the name of an environment variable`);
+    else if (ownEnvironment()[variable] === undefined)
+      problems.push(`--var-env ${name}: there is no environment variable ${variable}`);
+    else references.set(name, secretReference(variable, '', ''));
+    if (texts.has(name) || values.has(name)) problems.push(`${name} is given by --var-env and by another flag`);
+  }
+  const isEnv = problems.some((problem) => problem.includes('--var-env'));
+  refuse(problems, isEnv ? 'write --var-env NAME=VARIABLE' : 'write --var NAME=VALUE, or --var-json NAME=JSON');
+  return { texts, values, references };
 }
 
 /** Only the variables that the flags name, parsed as their declared types. */
 export function givenVariables(
-  flags: Pick<RunFlags, 'var' | 'varJson'>,
+  flags: Pick<RunFlags, 'var' | 'varJson' | 'varEnv'>,
   program: Program,
   place: Pick<RunToBe, 'cwd' | 'fileVariables'>,
 ): ResolvedVariables {
   const given = readGiven(flags);
-  const names = new Set([...given.texts.keys(), ...given.values.keys()]);
+  const names = new Set([...given.texts.keys(), ...given.values.keys(), ...given.references.keys()]);
   const fileVariables = place.fileVariables.filter((name) => names.has(name));
   const { variables, files } = resolveVariables(given, program, { id: '', at: 0, cwd: place.cwd, fileVariables });
   return { variables: Object.fromEntries(Object.entries(variables).filter(([name]) => names.has(name))), files };
@@ -250,6 +289,8 @@ export interface RunToBe {
   readonly cwd: string;
   /** Variables whose value is the path of a file; they get the text of the file. */
   readonly fileVariables: readonly string[];
+  /** Variables whose values are those of another run. */
+  readonly keeps?: ReadonlySet<string>;
 }
 
 export interface ResolvedVariables {
@@ -259,11 +300,21 @@ export interface ResolvedVariables {
 }
 
 /** The variables of the run, parsed as their declared types, with defaults. */
-export function resolveVariables({ texts, values }: GivenVariables, program: Program, run: RunToBe): ResolvedVariables {
+export function resolveVariables(
+  { texts, values, references }: GivenVariables,
+  program: Program,
+  run: RunToBe,
+): ResolvedVariables {
   const parameters = program.blocks[program.entry]?.parameters ?? [];
   const typeOf = (name: string): ValueType => parameters.find((one) => one.name === name)?.type ?? 'any';
   const problems: VariableProblem[] = [];
-  const resolved = new Map<string, Json>();
+  const resolved = new Map<string, Json>(references);
+  for (const { name, secret } of parameters) {
+    const flag = texts.has(name) ? '--var' : values.has(name) ? '--var-json' : null;
+    if (secret !== true || flag === null || run.keeps?.has(name) === true) continue;
+    const problem = `${name} is a secret, and a value on the command line can be read by others`;
+    problems.push({ name, place: `${flag} ${name}`, problem: `${problem}; write --var-env ${name}=NAME` });
+  }
   for (const [name, text] of texts) {
     const read = coerce(text, typeOf(name));
     if (read.ok) resolved.set(name, read.value);
@@ -324,3 +375,12 @@ export class WrongVariables extends UsageError {
 function refuse(problems: readonly string[], hint: string): void {
   if (problems.length > 0) throw new UsageError(problems.join('\n      '), hint);
 }
+
+/** Then the command line is wrong, and not the workflow. */
+export function lacksOnlyVariables(diagnostics: readonly Diagnostic[]): boolean {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  return errors.length > 0 && errors.every(({ code }) => code === MISSING_VARIABLE);
+}
+
+/** Code of the diagnostic about a variable that the run must be given. */
+const MISSING_VARIABLE = 'missing-variable';

@@ -16,14 +16,15 @@ import { asIs, latin1, MaskedStream, type Redactor, searchedForm, SecretMasks } 
 import { tolerate } from '../sys/errors.ts';
 import { makeFolder, readUntrustedFile, replacePrivate, writePrivate } from '../sys/files.ts';
 import { ownEnvironment, sharedFolder } from './project.ts';
-import { DEFAULT_SECRET_NAMES, secretValues } from './secret-values.ts';
+import { DEFAULT_CONFIG } from '../languages/config.ts';
+import { secretValues } from './secret-values.ts';
 
 export type { RedactingStream } from '../sys/secrets.ts';
 
 /** `runFolder`: absolute; null if it is not here. The result knows what the run's engine knows now. */
 export function redactorOfRun(runFolder: string | null): Redactor {
   const key = readKey();
-  const own = secretValues(ownEnvironment(), DEFAULT_SECRET_NAMES, process.cwd());
+  const own = secretValues(ownEnvironment(), DEFAULT_CONFIG.secretNames, process.cwd());
   const factor = key === null ? 1 : factorOf(key);
   const forms: SearchedForm[] = [];
   for (const [name, value] of own)

@@ -16,6 +16,8 @@ export interface RunNoticesOptions {
   /** Absolute. */
   readonly runFolder: string;
   readonly config: NotifyConfig;
+  /** The trace of the run is sent when it has ended. */
+  readonly isTraced: boolean;
   readonly environment: Readonly<Record<string, string>>;
   /** Rings, if a terminal shows the run. */
   readonly bell: () => void;
@@ -24,21 +26,24 @@ export interface RunNoticesOptions {
 /** A run that is over by then starts a sender only if it has something to say. */
 const START_MS = 1_000;
 
-export function runNotices({ runFolder, config, environment, bell }: RunNoticesOptions): RunObserver {
+export function runNotices({ runFolder, config, isTraced, environment, bell }: RunNoticesOptions): RunObserver {
   const hasChannel = channelsOf(config).length > 0;
   let timer: NodeJS.Timeout | null = null;
   let hasNews = false;
+  let hasTrace = false;
   const start = async (): Promise<void> => {
     if ((await liveHolder(join(sharedFolder(), 'sender.lock'))) === null) startSender(environment);
   };
   return {
     open() {
-      if (hasChannel) announceRun(runFolder);
+      const isLeft = announcements().length > 0;
+      if (hasChannel || isTraced) announceRun(runFolder);
       // What an earlier sender has left is sent by the next run, whatever that is.
-      else if (announcements().length === 0) return;
+      if (!hasChannel && !isLeft) return;
       timer = setTimeout(() => void start().catch(crash), START_MS).unref();
     },
     observe(records) {
+      if (isTraced && records.some(({ decisions }) => decisions.some(isEnd))) hasTrace = true;
       const news = records.flatMap(({ decisions }) => decisions.filter((each) => isNews(each, config)));
       if (news.length === 0) return;
       if (config.bell) bell();
@@ -48,9 +53,13 @@ export function runNotices({ runFolder, config, environment, bell }: RunNoticesO
     async close() {
       if (timer !== null) clearTimeout(timer);
       // It may have ended meanwhile.
-      if (hasChannel && hasNews) await start();
+      if ((hasChannel && hasNews) || hasTrace) await start();
     },
   };
+}
+
+function isEnd(decision: Decision): boolean {
+  return decision.kind === 'run-ended' && decision.end !== 'paused';
 }
 
 /** Whether people are told of it; computed from the state, like everything that they are told (view/notices.ts). */

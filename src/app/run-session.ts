@@ -1,10 +1,11 @@
 // The session of a run: everything that one run needs of the process that drives it, composed when its journal is held.
 // One process may have any number of sessions. The order of events is that of engine/client.ts.
 
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
-import { ok } from '../base/errors.ts';
+import { err, ok } from '../base/errors.ts';
 import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
+import { revealText, scrubFile, scrubFolder } from '../drivers/guard-secrets.ts';
 import { resolveText } from '../drivers/outputs.ts';
 import { Spawner } from '../drivers/spawner.ts';
 import {
@@ -28,6 +29,7 @@ import { probeDisk } from '../stores/errors.ts';
 import { systemClock } from '../sys/clock.ts';
 import { crash } from '../sys/errors.ts';
 import { pinFolder, stateFile } from '../sys/files.ts';
+import type { Secrets } from '../sys/secrets.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
 import { budgetLedger, noteFork } from './budget-ledger.ts';
@@ -35,13 +37,16 @@ import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
-import { type Project, sharedFolder } from './project.ts';
+import { type Project, projectAt, sharedFolder } from './project.ts';
 import { budgetsOf } from './run-budgets.ts';
 import { listProject } from './projects.ts';
 import { runNotices } from './run-notices.ts';
+import { leavePrints } from './redact.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
+import { maskedRun, namesIn, namesOfProgram, requireSecrets, secretsOf } from './run-secrets.ts';
 import { signersFile } from './runs.ts';
-import { packageFolder } from './sources.ts';
+import { packageFolder, readSettings } from './sources.ts';
+import { isTraced } from './telemetry/endpoint.ts';
 import { StateRefresh } from './state-refresh.ts';
 
 export interface SessionOptions {
@@ -66,7 +71,8 @@ export function startSession(
   request: RunRequest,
   fork: Fork | null = null,
 ): Promise<RunState> {
-  return drive(options, (services) => startRun(services, program, request, fork));
+  const taking = { fork, needsSecrets: fork !== null };
+  return drive({ ...options, ...taking }, (services) => startRun(services, program, request, fork));
 }
 
 /** Resolves when the run has ended and is released; rejects if it is refused or held. */
@@ -77,16 +83,26 @@ export function resumeSession(
 ): Promise<RunState> {
   const runs = dirname(options.store.files(runId).localPath(''));
   const budgets = budgetsOf(options.config, { runs, id: runId });
-  return drive(options, (services) => resumeRun(services, runId, { ...how, budgets }));
+  const taking = { fork: null, needsSecrets: true };
+  return drive({ ...options, ...taking }, (services) => resumeRun(services, runId, { ...how, budgets }));
 }
 
 /** Stops a run that has no engine. Resolves when it has ended and is released; rejects if it is refused or held. */
 export function stopSession(options: SessionOptions, runId: string, by: string, force: boolean): Promise<RunState> {
-  return drive(options, (services) => stopRun(services, runId, by, force));
+  const taking = { fork: null, needsSecrets: false };
+  return drive({ ...options, ...taking }, (services) => stopRun(services, runId, by, force));
+}
+
+/** How a session begins. */
+interface Taking {
+  /** What a new run keeps of another one. */
+  readonly fork: Fork | null;
+  /** Refuses a run without the values of its secrets. */
+  readonly needsSecrets: boolean;
 }
 
 async function drive(
-  options: SessionOptions,
+  options: SessionOptions & Taking,
   take: (services: EngineServices) => Promise<StartedRun>,
 ): Promise<RunState> {
   try {
@@ -103,10 +119,21 @@ async function drive(
   }
 }
 
-function composeSession(options: SessionOptions, run: LiveRun, request: RunRequest, stored: StoredRun): RunSession {
-  const { config, reporter } = options;
+function composeSession(
+  { reporter: shown, ...others }: SessionOptions & Taking,
+  live: LiveRun,
+  request: RunRequest,
+  stored: StoredRun,
+): RunSession {
   const { program, records: before } = stored;
-  const surroundings = surroundingsOf(options, run.id, request);
+  const named = new Set([...namesOfProgram(program), ...namesIn([request, before, others.fork])]);
+  if (others.needsSecrets) requireSecrets(live.id, named, others.environment);
+  const secrets = secretsOf(others.environment, others.config, { cwd: request.cwd, named });
+  const reporter = maskedReporter(shown, secrets);
+  const options = { ...others, reporter };
+  const { config } = options;
+  const run = maskedRun(live, secrets);
+  const surroundings = surroundingsOf(options, run.id, request, secrets);
   const runFolder = surroundings.files.localPath('');
   const warn = (line: string): void => reporter.warn(line);
 
@@ -114,6 +141,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const runs = dirname(runFolder);
   if (request.origin !== undefined && before.length === 0) noteFork(runs, request.origin, run.id);
   const pins = [runs, runFolder].map(pinFolder);
+  warnOfKinds(secrets, warn);
   const proofs = proofChecks(
     options.environment,
     signersFile(options.fleetProject === undefined ? runFolder : resolve(options.fleetProject.runs, run.id), config),
@@ -128,6 +156,10 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     // Folders that answers name must be in the folder of the project.
     within: request.allowOutside ? null : dirname(options.fleetProject?.meow ?? resolve(runFolder, '../..')),
     waits: options.waits !== false,
+    quiet: () =>
+      request.background === true
+        ? readSettings(options.fleetProject ?? projectAt(resolve(runs, '..'))).config.money.quiet
+        : null,
     inboxRead: () => endpoint.drainInbox(),
   });
   const endpoint = endpointOf(run, surroundings, drivers, { reporter, proofs });
@@ -143,7 +175,13 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
     endpoint,
     ...directories,
     ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
-    runNotices({ runFolder, config: config.notify, environment: options.environment, bell: () => reporter.bell?.() }),
+    runNotices({
+      runFolder,
+      config: config.notify,
+      isTraced: isTraced(config.telemetry, options.environment),
+      environment: options.environment,
+      bell: () => reporter.bell?.(),
+    }),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
     // `meow serve` resumes runs of listed projects, but never those of a fleet.
@@ -161,6 +199,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
       warn,
     }),
     open() {
+      leavePrints(runFolder, secrets.forms);
       for (const observer of observers) {
         opened.push(observer);
         observer.open?.(run, before);
@@ -174,6 +213,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
       outcome.kind === 'failure' && WITHOUT_FILES.has(outcome.failure.kind) ? probeDisk(run.id, runFolder) : null,
     async close() {
       await closeAll(opened);
+      scrubRun(runFolder, secrets);
       for (const unpin of pins) unpin();
     },
     async catchUp() {
@@ -187,15 +227,20 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
 /** How commands, turns, agents and prompts fail whose files cannot be written. */
 const WITHOUT_FILES: ReadonlySet<FailureKind> = new Set(['not-started', 'spawn-failed', 'not-delivered']);
 
-function surroundingsOf(options: SessionOptions, runId: string, request: RunRequest): RunSurroundings {
-  const { mark, cwd, permissions = null } = request;
+function surroundingsOf(
+  options: SessionOptions,
+  runId: string,
+  request: RunRequest,
+  secrets: Secrets,
+): RunSurroundings {
+  const { mark, cwd, permissions = null, traceparent = null } = request;
   const files = options.store.files(runId);
   const environment = withoutRunVariables(options.environment);
   const address = addressOf(files.localPath(''), mark);
   // The `meow` that steps find on their PATH is the one that runs them.
   const binFolder = resolve(packageFolder(), 'bin');
   const spawner = new Spawner(environment);
-  return { runId, mark, files, cwd, permissions, environment, spawner, binFolder, ...address };
+  return { runId, mark, files, cwd, permissions, traceparent, environment, spawner, secrets, binFolder, ...address };
 }
 
 function endpointOf(
@@ -204,7 +249,7 @@ function endpointOf(
   drivers: RunDrivers,
   { reporter, proofs }: { readonly reporter: Reporter; readonly proofs: ProofChecks },
 ): RunEndpoint {
-  const { mark, files } = context;
+  const { mark, files, secrets } = context;
   return new RunEndpoint({
     run,
     mark,
@@ -212,12 +257,15 @@ function endpointOf(
     runFolder: files.localPath(''),
     clock: systemClock,
     promptText({ prompt, expects }) {
-      const text = resolveText(prompt, files);
+      const text = secrets === undefined ? resolveText(prompt, files) : revealText(prompt, { files, secrets });
       return text.ok ? ok(promptText(text.value, 'autonomous', expects)) : text;
     },
     hasAccepted: (agent, effect) => drivers.agents()?.hasTaken(agent, effect) ?? false,
     mayReportOn: (agent, effect) => drivers.agents()?.couldHave(agent, effect) ?? true,
+    typeKeys: async (agent, keys, by) =>
+      (await drivers.agents()?.typeKeys(agent, keys, by)) ?? err(`agent ${agent} is not running`),
     note: (line) => reporter.note(line),
+    ...(secrets === undefined ? {} : { secrets }),
   });
 }
 
@@ -252,6 +300,42 @@ function pauseWhenWaiting(run: LiveRun, endpoint: RunEndpoint): RunObserver {
     observe(_records, state) {
       if (runStatus(state) === 'waiting') pauseUnlessAnswered().catch(crash);
     },
+  };
+}
+
+/** Texts of the system, and of other programs, may contain secrets. */
+function maskedReporter(reporter: Reporter, secrets: Secrets): Reporter {
+  return {
+    open: (run, before) => reporter.open(run, before),
+    observe: (records, state) => reporter.observe(records, state),
+    close: () => reporter.close?.(),
+    note: (line) => reporter.note(secrets.redact(line)),
+    warn: (line) => reporter.warn(secrets.redact(line)),
+    end: (state, exit, work) => reporter.end(state, exit, work),
+    abandon: () => reporter.abandon(),
+  };
+}
+
+/** Files of steps and agents, without logs, records and stored outputs. */
+function scrubRun(runFolder: string, secrets: Secrets): void {
+  if (!secrets.used && secrets.forms.size === 0) return;
+  scrubFile(join(runFolder, 'diff.patch'), secrets);
+  for (const name of ['steps', 'agents', 'sessions'])
+    scrubFolder(join(runFolder, name), secrets, (path) => UNSCRUBBED.test(path));
+}
+
+const UNSCRUBBED = /(?:^|[./])(?:stdout|stderr|status|outputs|transcript[^/]*)(?:\/|$)|\/mail\/[^/]*\.json$/;
+
+/** Once for each kind. */
+function warnOfKinds(secrets: Secrets, warn: (line: string) => void): void {
+  const warned = new Set<string>();
+  secrets.onKind = (label) => {
+    if (warned.has(label)) return;
+    warned.add(label);
+    warn(
+      `a secret (${label}) that no environment variable has is masked: later steps see •••${label} in its place. ` +
+        'To pass it on, start the run with it in an environment variable',
+    );
   };
 }
 

@@ -5,9 +5,6 @@ import { resolve } from 'node:path';
 
 import { SECRET_LENGTH_MIN } from '../sys/secret-forms.ts';
 
-/** Of the default configuration. `*` stands for any characters. */
-export const DEFAULT_SECRET_NAMES = ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'] as const;
-
 /** `cwd`: what relative paths are relative to. */
 export function secretValues(
   environment: Readonly<Record<string, string>>,
@@ -20,7 +17,7 @@ export function secretValues(
 }
 
 /** Whether a value is searched for in texts. */
-function isSearchable(value: string, cwd: string): boolean {
+export function isSearchable(value: string, cwd: string): boolean {
   if (value.length < SECRET_LENGTH_MIN || value.trim().length < SECRET_LENGTH_MIN) return false;
   return value.length > PATH_LENGTH_MAX || value.includes('\0') || !existsSync(resolve(cwd, value));
 }

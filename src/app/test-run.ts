@@ -197,7 +197,10 @@ function requestOf(program: Program, fileVariables: readonly string[], test: Wor
     entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : [])),
   );
   const values = new Map<string, Json>(entries.filter(([, value]) => typeof value !== 'string'));
-  const { variables } = resolveVariables({ texts, values }, program, { id: RUN_ID, at: test.now, cwd, fileVariables });
+  const given = { texts, values, references: new Map<string, string>() };
+  const keeps = new Set(Object.keys(test.variables));
+  const place = { id: RUN_ID, at: test.now, cwd, fileVariables, keeps };
+  const { variables } = resolveVariables(given, program, place);
   const { budgetUsd, budgetTokens, transitionsMax, agentsMax } = test.flags;
   return {
     id: RUN_ID,

@@ -46,6 +46,11 @@ const SECRET_KINDS: readonly SecretKind[] = [
   ),
 ];
 
+/** What may be shown for a secret that is known by its kind only, as `secrets.ts` makes it of the kind's name. */
+export function isKindLabel(label: string): boolean {
+  return SECRET_KINDS.some((kind) => kind.label === label || `${kind.label}_KIND` === label);
+}
+
 /** No token is longer. Texts that are read in pieces overlap by so much. */
 export const KIND_LENGTH_MAX = 20_200;
 

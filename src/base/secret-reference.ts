@@ -23,7 +23,12 @@ export function secretReference(name: string, form: string, next: string): strin
   return closeReference(`${SECRET_MARK}${name}${form === '' ? '' : `:${form}`}`, next);
 }
 
-/** A text to which `next` is going to be appended. */
+/** Texts one after the other, so that none continues the reference at the end of another. */
+export function joinTexts(texts: readonly string[]): string {
+  if (!texts.some((text) => text.includes(SECRET_MARK))) return texts.join('');
+  return texts.reduce((joined, text) => closeReference(joined, text) + text, '');
+}
+
 function closeReference(text: string, next: string): string {
   return text.includes(SECRET_MARK) && CONTINUES.test(next) && OPEN_END.test(text) ? text + JOINER : text;
 }
@@ -40,6 +45,10 @@ export function revealReferences(text: string, value: (name: string, form: strin
     if (name === undefined) return '•';
     return value(name, form ?? '') ?? whole;
   });
+}
+
+export function hasReference(text: string): boolean {
+  return text.includes(SECRET_MARK) && referencedNames(text).length > 0;
 }
 
 /** The names in the references of a text. */

@@ -172,6 +172,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--source <path>', 'workflow to use (default: the one stored with the run)')
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--id <id>', 'id of the new run (default: wf- and eight random characters)')
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow: with --source')
@@ -183,6 +184,15 @@ function commandLine(answer: (status: number) => void): Command {
     return (id: string, options: Parameters<typeof start>[1]) => start(id, options);
   };
   addRunFlags(fork).action(calls(forks));
+
+  command('Running', 'merge ACTION [KEY] [FLAGS]', 'merge checked work of a worktree into a branch')
+    .arguments('<action> [key]')
+    .option('--worktree <dir>', 'worktree whose last commit is offered (default: the working directory)')
+    .option('--target <branch>', 'branch to merge into (default: main): offer')
+    .option('--check <cmd>', 'a command that must pass on the merged tree; may be repeated: offer', collect)
+    .option('--id <key>', 'identifies the offer (default: the calling step, or the commit): offer')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/merge.ts')).merge));
 
   command('Running', 'stop ID [--force] [--fleet]', 'stop a run')
     .argument('<id>')
@@ -224,6 +234,14 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--fleet', 'runs of the fleet')
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/list.ts')).list));
+
+  command('Inspecting runs', 'cost [RUN…] [FLAGS]', 'show what turns of agents have cost (default: all runs here)')
+    .argument('[run...]')
+    .option('--all', 'all runs of all projects of this user')
+    .option('--since <when>', 'only turns since then: 7d ago, or since a date')
+    .option('--by <key>', 'run, workflow, step, agent, adapter, model or day (default: run)')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/cost.ts')).cost));
 
   command('Inspecting runs', 'show ID [STEP] [--steps] [--fleet] [--json]', 'show a run or one of its steps in full')
     .arguments('<id> [step]')
@@ -267,6 +285,12 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/diff.ts')).diff));
 
+  command('Inspecting runs', 'export ID --otlp [--json]', "send a run's trace to an OpenTelemetry receiver")
+    .argument('<id>')
+    .requiredOption('--otlp', 'to [telemetry] otlp of the configuration, or OTEL_EXPORTER_OTLP_ENDPOINT')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/export-otlp.ts')).exportOtlp));
+
   command('Writing workflows', 'init [--template NAME]', 'create a .meow folder with an example')
     .option('--template <name>', 'hello, work-loop, parallel, gate or recovery (default: hello)')
     .action(calls(async () => (await import('./commands/init.ts')).init));
@@ -307,6 +331,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--since <run>', 'the run to fork')
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/fork.ts')).plan));
 
@@ -424,11 +449,13 @@ function addStartFlags(command: Command): Command {
   return command
     .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--var-env <k=NAME>', 'set a variable to the value of an environment variable, as a secret', collect)
     .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
     .option('--language <name>', 'language of the workflow, if PATH does not tell')
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
     .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
     .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--background', 'start no turn of an agent in the quiet hours of the configuration')
     .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean');
 }
 

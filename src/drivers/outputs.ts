@@ -32,10 +32,11 @@ import {
   type ValueType,
 } from '../ir/output.ts';
 import { quote } from '../ir/quote.ts';
-import type { FilledText } from '../ir/text.ts';
+import { type FilledText, plainText } from '../ir/text.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, tolerateAsync } from '../sys/errors.ts';
 import { makeFolder, openPrivate, readFileEnd, readUntrustedFile } from '../sys/files.ts';
 import { SIGNAL_NAMES } from '../sys/process.ts';
+import type { Secrets } from '../sys/secrets.ts';
 import { fileName, stepFile, type StepFolder, writeStepFile } from './step-folder.ts';
 
 export function failed(kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome {
@@ -48,7 +49,7 @@ export async function commandOutcome(spec: CommandSpec<FilledText>, left: Left):
   const outputs = { exit_code: left.status, outcome: left.status === 0 ? 'true' : 'false', ...captured.outputs };
   const { kept, problems } = captured;
   const fail = (kind: FailureKind, message: string): Outcome =>
-    failed(kind, message, { code: left.status, output: tail(left.folder), outputs, kept });
+    failed(kind, message, { code: left.status, output: tail(left.folder, left.secrets), outputs, kept });
   const broken = brokenBy(left.status, spec);
   if (broken !== null) return fail(broken, `the command ${endedWith(left.status)}`);
   const [problem] = problems;
@@ -66,7 +67,7 @@ export async function unfinishedOutcome(
 ): Promise<Outcome> {
   const captures = spec.captures.filter(({ from }) => from.kind !== 'exit-code');
   const { outputs, kept } = await capture(captures, { ...left, status: 0 });
-  return failed(kind, message, { output: tail(left.folder), outputs, kept });
+  return failed(kind, message, { output: tail(left.folder, left.secrets), outputs, kept });
 }
 
 function brokenBy(status: number, { verdict, errors }: CommandSpec<FilledText>): FailureKind | null {
@@ -110,6 +111,8 @@ export interface Problem {
 
 /** Where a command ran, and how it ended. */
 export interface Left {
+  /** Of the run: what is stored or cut contains none of them. */
+  readonly secrets?: Secrets | undefined;
   readonly files: RunFiles;
   readonly folder: StepFolder;
   readonly cwd: string;
@@ -137,34 +140,44 @@ export async function capture(captures: readonly Capture<FilledText>[], left: Le
 export async function captureValue(
   name: string,
   value: Json,
-  { files, folder, file = name }: { readonly files: RunFiles; readonly folder: StepFolder; readonly file?: string },
+  { file = name, ...place }: Pick<Left, 'files' | 'folder' | 'secrets'> & { readonly file?: string },
 ): Promise<Captured> {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (Buffer.byteLength(text) <= LOADED_BYTES_MAX) return { outputs: { [name]: value }, kept: [], problems: [] };
+  const { folder } = place;
   writeStepFile(folder, file, text);
   const path = stepFile(folder, file);
   const type = typeof value === 'string' ? 'string' : 'json';
   const one = { name, from: { kind: 'file', path }, type, required: true } as const;
-  return capture([one], { files, folder, cwd: dirname(path), status: 0 });
+  return capture([one], { ...place, cwd: dirname(path), status: 0 });
 }
 
 /** The end of stderr, or of stdout if stderr is empty; null if both are. */
-export function tail(folder: StepFolder): string | null {
-  const ends = ['stderr', 'stdout'].map((name) => fileEnd(stepFile(folder, name), TAIL_BYTES));
+export function tail(folder: StepFolder, secrets?: Secrets): string | null {
+  const ends = ['stderr', 'stdout'].map((name) => fileEnd(stepFile(folder, name), TAIL_BYTES, secrets));
   return ends.find((text) => text !== '') ?? null;
 }
 
 /** The trimmed end of a file; empty if it cannot be read. */
-export function fileEnd(path: string, bytesMax: number): string {
+export function fileEnd(path: string, bytesMax: number, secrets?: Secrets): string {
   return tolerate([...ABSENT, ...REFUSED], '', () => {
     const { size } = lstatSync(path);
     // Most are empty.
+    if (size > bytesMax && secrets !== undefined)
+      return wholeEnd(readFileEnd(path, bytesMax + BEFORE), bytesMax, secrets);
     const text = size === 0 ? '' : readFileEnd(path, bytesMax);
     // The cut may split a character.
     return (size > bytesMax ? text.replace(/^\uFFFD+/, '') : text).trim();
   });
 }
 
+/** A cut does not go through a secret (secrets/3). */
+function wholeEnd(text: string, bytesMax: number, secrets: Secrets): string {
+  return text.slice(secrets.wholeFrom(text, Math.max(0, text.length - bytesMax))).trim();
+}
+
+/** More than a secret has, except for keys, which have several lines. */
+const BEFORE = 20_200;
 /** Larger outputs stay in files. */
 const LOADED_BYTES_MAX = 1_000_000;
 /** Larger JSON is not even validated. */
@@ -233,7 +246,7 @@ function misfitOfLarge(path: string, size: number, type: ValueType): string | nu
   return value.ok ? null : value.error;
 }
 
-async function keep(path: string, trims: boolean, name: string, { files, folder }: Left): Promise<Json> {
+async function keep(path: string, trims: boolean, name: string, { files, folder, secrets }: Left): Promise<Json> {
   const inRun = `${folder.inRun}outputs/${fileName(name)}`;
   const kept = files.localPath(inRun);
   makeFolder(dirname(kept));
@@ -243,10 +256,17 @@ async function keep(path: string, trims: boolean, name: string, { files, folder 
   closeSync(openPrivate(kept));
   const { start, end } = trims ? withoutWhiteSpace(path) : { start: 0, end: Infinity };
   const hash = createHash('sha256');
+  const masks = secrets?.maskingStream() ?? null;
   const hashed = new Transform({
     transform(chunk: Buffer, _, pass) {
-      hash.update(chunk);
-      pass(null, chunk);
+      const masked = masks?.push(chunk) ?? chunk;
+      hash.update(masked);
+      pass(null, masked);
+    },
+    flush(pass) {
+      const rest = masks?.end() ?? Buffer.alloc(0);
+      hash.update(rest);
+      pass(null, rest);
     },
   });
   if (end > start) await pipeline(createReadStream(path, { start, end: end - 1 }), hashed, createWriteStream(kept));
@@ -328,10 +348,10 @@ export function resolveText(text: FilledText, files: RunFiles): Result<string, s
       pieces.push(piece);
       continue;
     }
-    const read = storedText(piece, files);
+    const read = 'secret' in piece ? ok(plainText(piece.secret)) : storedText(piece, files);
     if (!read.ok) return read;
     const quoted = quote(read.value, piece.quote);
-    if (!quoted.ok) return err(`the contents of ${piece.file}: ${quoted.error}`);
+    if (!quoted.ok) return err(`${'secret' in piece ? 'a value' : `the contents of ${piece.file}`}: ${quoted.error}`);
     pieces.push(quoted.value);
   }
   return ok(pieces.join(''));

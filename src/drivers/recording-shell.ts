@@ -32,6 +32,8 @@ export interface CommandLine {
   readonly args: readonly string[];
   /** Contents of the file `script`, which must exist first; null if the shell does not read it. */
   readonly script: string | null;
+  /** The script, if it is neither in an argument nor in a file. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** Exit status of a shell that could not create `status`: another shell has (shell/1), or the disk refuses. */
@@ -55,13 +57,17 @@ export function commandLine(request: {
   readonly script: string;
   /** The paths of the attempt's files without their names (step-folder.ts). */
   readonly prefix: string;
+  /** It contains secrets: others can read arguments, and files stay. */
+  readonly isHidden?: boolean;
 }): CommandLine {
-  const { shell, recorder, script, prefix } = request;
+  const { shell, recorder, prefix, isHidden = false } = request;
+  const environment = isHidden ? inEnvironment(request.script) : {};
+  const script = isHidden ? evaluated(Object.keys(environment)) : request.script;
   const long = Buffer.byteLength(script) > ARGUMENT_MAX;
   const begin = beginning(prefix);
   if (shell.isDash && !long && !MEDDLES.test(script)) {
     const args = ['-c', `${begin}trap ${shellWord(ending(prefix))} EXIT;${script}`, shell.name];
-    return { path: shell.path, args, script: null };
+    return { path: shell.path, args, script: null, environment };
   }
   // Discards the shell's own messages ("Killed"): they are not the script's.
   const named = POSIX_SHELLS.has(basename(shell.path)) ? ' "$3"' : '';
@@ -69,8 +75,27 @@ export function commandLine(request: {
   const text = `${begin}${run};${ending(prefix)};exit "$meow_status"`;
   const command = long ? `. ${shellWord(`${prefix}script`)}` : script;
   const args = ['-c', text, recorder.name, shell.path, command, shell.name];
-  return { path: recorder.path, args, script: long ? script : null };
+  return { path: recorder.path, args, script: long ? script : null, environment };
 }
+
+/** In pieces: the system limits a single variable as it limits an argument. */
+function inEnvironment(script: string): Readonly<Record<string, string>> {
+  const pieces: string[] = [];
+  for (const character of script) {
+    const last = pieces.at(-1);
+    if (last === undefined || last.length >= PIECE_MAX) pieces.push(character);
+    else pieces[pieces.length - 1] = last + character;
+  }
+  return Object.fromEntries(pieces.map((piece, at) => [`MEOW_SCRIPT_${at}`, piece]));
+}
+
+/** A script that runs the one in these variables, which its own commands do not inherit. */
+function evaluated(names: readonly string[]): string {
+  const whole = names.map((name) => `\${${name}}`).join('');
+  return `meow_script="${whole}";unset ${names.join(' ')};eval "$meow_script"`;
+}
+
+const PIECE_MAX = 30_000;
 
 /** Linux limits a single argument to 128 KiB, part of which the recording needs. */
 const ARGUMENT_MAX = 100_000;

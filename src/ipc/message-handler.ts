@@ -22,6 +22,8 @@ import type { GateVerdict } from '../kernel/input.ts';
 import { checkReport, type FileProblem, recordsRefusal, requiredFiles } from '../kernel/report.ts';
 import { findStep } from '../kernel/scope.ts';
 import { effectId, isFinished, isOpenGate, type RunState, type StepState } from '../kernel/state.ts';
+import { maskOutputs, revealJson } from '../sys/secret-json.ts';
+import type { Secrets } from '../sys/secrets.ts';
 import {
   approverProblem,
   askingProblem,
@@ -32,6 +34,7 @@ import {
 } from './authorize-decision.ts';
 import { type EmittedEvent, endingMessage, PendingWaits, type Unmatched } from './pending-waits.ts';
 import { type Answer, errorAnswer, type Message, type Waiting } from './protocol.ts';
+import { TypedKeys } from './typed-keys.ts';
 
 export interface MessageHandlerOptions {
   readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'submit'>;
@@ -42,9 +45,13 @@ export interface MessageHandlerOptions {
   hasAccepted(agent: string, effectId: string): boolean;
   /** Whether a report of the agent can be about the prompt of an effect. */
   mayReportOn?(agent: string, effectId: string): boolean;
+  /** Types keys of a person into the terminal of an agent. An error is a sentence. */
+  typeKeys?(agent: string, keys: Uint8Array, by: string): Promise<Result<null, string>>;
   /** Why a path, relative to that folder, is not a file; null if it is one. */
   fileProblem(path: string, from: string): string | null;
   readonly proofs: ProofChecks;
+  /** Of the run: its records have references to them, and messages have the values. Absent: none are known. */
+  readonly secrets?: Pick<Secrets, 'mask' | 'reveal'>;
   /** Creates a unique id, for a message that came without one. */
   newId(): string;
 }
@@ -54,6 +61,7 @@ export class MessageHandler {
   readonly #run: MessageHandlerOptions['run'];
   readonly #state: RunState;
   readonly #waits: PendingWaits;
+  readonly #keys: TypedKeys;
   #whenDurable: (() => void)[] = [];
   /** Those that calls wait for. `text`: the prompt and the approvers. */
   readonly #questions = new Set<{ readonly gate: string; readonly step: string; readonly text: string }>();
@@ -66,6 +74,7 @@ export class MessageHandler {
     this.#run = options.run;
     this.#state = options.run.state;
     this.#waits = new PendingWaits(options.run.state, options.clock);
+    this.#keys = new TypedKeys(options);
   }
 
   /** Null if the sender has gone away, or this engine has ended before it could answer; the next one may. */
@@ -118,16 +127,20 @@ export class MessageHandler {
       case 'approval':
       case 'answer':
         return this.#inTurn(() => this.#decide(message));
+      case 'type-keys':
+        return this.#keys.answer(message);
       case 'ping':
         return { kind: 'pong', workflow: this.#run.id };
     }
   }
 
-  async #stepDone({ agent, step: named, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
+  async #stepDone({ agent, step: named, outputs: given, notes, message }: Of<'step-done'>): Promise<Answer> {
+    const { secrets } = this.#options;
+    const outputs = secrets === undefined ? given : maskOutputs(given, secrets);
     const step = named ?? this.#previousStep(agent);
     const report = { agent, step, outputs, message };
     const about = step ?? this.#state.agents.get(agent ?? '')?.busy?.id ?? '';
-    const verdict = checkReport(this.#state, report, this.#fileProblems(about, outputs));
+    const verdict = checkReport(this.#state, report, this.#fileProblems(about, given));
     if (verdict.kind === 'refused') return this.#refuse(about, verdict.message);
     if (verdict.kind === 'repeated') return ACK;
     await this.#run.submit({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
@@ -222,13 +235,14 @@ export class MessageHandler {
     const refused = await this.#refuseWait(message, step);
     if (refused !== null) return refused;
     const until = this.#deadlineOf(message);
-    const matches = (event: EmittedEvent): boolean => matchesFilter(event, message.filter, this.#run.id);
+    const whole = (event: EmittedEvent): EmittedEvent => ({ ...event, data: this.#revealed(event.data) as JsonMap });
+    const matches = (event: EmittedEvent): boolean => matchesFilter(whole(event), message.filter, this.#run.id);
     const { asking } = message;
     const attempt = step?.attempt ?? 0;
     const found = await this.#waits.event({ type: message.eventType, matches, step, asking, until, gone });
     const late = `no matching event ${message.eventType}${within(message)}`;
     if (found.kind !== 'event') return this.#unmatched(found, step, late);
-    const { seq: event, type, agent, data } = found.event;
+    const { seq: event, type, agent, data } = { ...found.event, ...whole(found.event) };
     if (step !== null) await this.#run.submit({ kind: 'event-received', step: step.id, event, asking, attempt });
     return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
   }
@@ -271,16 +285,27 @@ export class MessageHandler {
     if (tooLate !== null) return tooLate;
     const verdict = (): GateVerdict | null => gateRequestOf(this.#state, step, gate)?.verdict ?? null;
     const decision = verdict();
-    if (decision !== null) return decided(gate, decision);
+    if (decision !== null) return this.#decided(gate, decision);
     const found = await this.#waits.gate(gate, { step, until, gone });
-    if (found.kind === 'verdict') return decided(gate, found.verdict);
+    if (found.kind === 'verdict') return this.#decided(gate, found.verdict);
     if (found.kind === 'timeout') {
       await this.#run.submit({ kind: 'gate-expired', gate, step: step.id });
       // Somebody may have decided at the last moment.
       const late = verdict();
-      if (late !== null) return decided(gate, late);
+      if (late !== null) return this.#decided(gate, late);
     }
     return this.#unmatched(found, step, `nobody decided gate ${gate}${within(message)}`);
+  }
+
+  #decided(gate: string, verdict: GateVerdict): Answer {
+    const { notes, answer } = verdict;
+    const revealed = this.#revealed({ notes, answer }) as unknown as Pick<GateVerdict, 'notes' | 'answer'>;
+    return decided(gate, { ...verdict, ...revealed });
+  }
+
+  #revealed(value: Json): Json {
+    const { secrets } = this.#options;
+    return secrets === undefined ? value : revealJson(value, secrets);
   }
 
   async #unmatched(found: Unmatched, step: StepState | null, ifLate: string): Promise<Answer | null> {

@@ -154,6 +154,8 @@ export interface Effect {
   readonly lane: string;
   /** Visible variables and outputs of needed steps, for the command's environment. */
   readonly variables: Readonly<Record<string, Json>>;
+  /** Its texts have values of secrets: set by drivers for drivers, never recorded. */
+  readonly hasSecrets?: true;
 }
 
 /** Progress before the outcome. Absent fields are unchanged. */

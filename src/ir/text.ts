@@ -2,7 +2,8 @@
 // filled value is never scanned again.
 
 import { err, mapAll, ok, type Result } from '../base/errors.ts';
-import type { Json } from '../base/json.ts';
+import { isJsonMap, type Json } from '../base/json.ts';
+import { hasReference, joinTexts } from '../base/secret-reference.ts';
 import type { StoredFile } from './output.ts';
 import { quote, type QuoteLayer } from './quote.ts';
 
@@ -23,8 +24,14 @@ export type ValueTemplate =
   | { readonly kind: 'list'; readonly items: readonly ValueTemplate[] }
   | { readonly kind: 'map'; readonly entries: Readonly<Record<string, ValueTemplate>> };
 
-/** A filled text. Parts too large for the journal stay in files, which the driver reads. */
-export type FilledText = string | readonly (string | FilePiece)[];
+/** A filled text. Parts too large for the journal stay in files, which the driver reads, and secrets stay references. */
+export type FilledText = string | readonly (string | FilePiece | SecretPiece)[];
+
+/** A value that contains references to secrets. It is quoted when they are filled in: only then its characters are known. */
+export interface SecretPiece {
+  readonly secret: Json;
+  readonly quote: readonly QuoteLayer[];
+}
 
 export interface FilePiece extends StoredFile {
   readonly quote: readonly QuoteLayer[];
@@ -44,16 +51,19 @@ export type Lookup = (path: readonly string[]) => Result<Json | StoredOutput, st
 
 export function fillText(text: Text, lookup: Lookup): Result<FilledText, string> {
   if (typeof text === 'string') return ok(text);
-  const pieces = mapAll(text.parts, (part): Result<string | FilePiece, string> => {
+  const pieces = mapAll(text.parts, (part): Result<string | FilePiece | SecretPiece, string> => {
     if (typeof part === 'string') return ok(part);
     const found = lookup(part.path);
     if (!found.ok) return found;
     if (found.value instanceof StoredOutput) return ok({ ...found.value.stored, quote: part.quote });
-    const quoted = quote(plainText(found.value), part.quote);
+    const { value } = found;
+    const isPlain = typeof value === 'string' && part.quote.length === 0;
+    if (!isPlain && containsReference(value)) return ok({ secret: value, quote: part.quote });
+    const quoted = quote(plainText(value), part.quote);
     return quoted.ok ? quoted : err(`{{${part.path.join('.')}}}: ${quoted.error}`);
   });
   if (!pieces.ok) return pieces;
-  return ok(pieces.value.every((piece) => typeof piece === 'string') ? pieces.value.join('') : pieces.value);
+  return ok(pieces.value.every((piece) => typeof piece === 'string') ? joinTexts(pieces.value) : pieces.value);
 }
 
 const TOO_LARGE = 'the value is too large to be used here (over 1 MB); use it in a command or a prompt';
@@ -62,7 +72,11 @@ const TOO_LARGE = 'the value is too large to be used here (over 1 MB); use it in
 export function fillString(text: Text, lookup: Lookup): Result<string, string> {
   const filled = fillText(text, lookup);
   if (!filled.ok) return filled;
-  return typeof filled.value === 'string' ? ok(filled.value) : err(TOO_LARGE);
+  if (typeof filled.value === 'string') return ok(filled.value);
+  const pieces = filled.value.map((piece) =>
+    typeof piece === 'string' ? piece : 'secret' in piece && piece.quote.length === 0 ? plainText(piece.secret) : null,
+  );
+  return pieces.every((piece) => piece !== null) ? ok(joinTexts(pieces)) : err(TOO_LARGE);
 }
 
 export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json, string> {
@@ -99,6 +113,12 @@ export function storedOutputOf(text: Text, lookup: Lookup): StoredOutput | null 
 export function writtenText(text: Text): string {
   if (typeof text === 'string') return text;
   return text.parts.map((part) => (typeof part === 'string' ? part : `{{${part.path.join('.')}}}`)).join('');
+}
+
+function containsReference(value: Json): boolean {
+  if (typeof value === 'string') return hasReference(value);
+  if (Array.isArray(value)) return value.some(containsReference);
+  return isJsonMap(value) && Object.entries(value).some(([key, item]) => hasReference(key) || containsReference(item));
 }
 
 /** Strings unchanged, everything else as JSON. */

@@ -4,7 +4,7 @@
 import { assert, present, unreachable } from '../base/errors.ts';
 import { isTurn } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
-import type { Usage } from '../ir/output.ts';
+import { priceOf, type Usage } from '../ir/output.ts';
 import { withPart } from '../ir/program.ts';
 import { applyToAgents, assignAgent, releaseAgent } from './agents.ts';
 import { charge, reserve, sumOf } from './spending.ts';
@@ -370,12 +370,10 @@ function countPresence(state: RunState, step: StepState, at: number): void {
   state.absences = shortened(state.absences, step.startedAt, step.effectEndedAt ?? at);
 }
 
-function withUsage(cost: Cost, { usd, tokens }: Usage): Cost {
-  return {
-    usd: sumOf(cost.usd, usd ?? 0),
-    tokens: cost.tokens + (tokens ?? 0),
-    unpriced: cost.unpriced + (usd === null ? 1 : 0),
-  };
+function withUsage({ usd, tokens, unpriced }: Cost, usage: Usage): Cost {
+  const price = priceOf(usage);
+  const now = { usd: sumOf(usd, price ?? 0), tokens: tokens + (usage.tokens ?? 0) };
+  return { ...now, unpriced: unpriced + (price === null ? 1 : 0) };
 }
 
 function openFrame(state: RunState, spec: FrameSpec): void {

@@ -1,6 +1,6 @@
 // What the turns of a run have cost, and may still cost: as it counts against budgets.
 
-import type { Usage } from '../ir/output.ts';
+import { priceOf, type Usage } from '../ir/output.ts';
 import { getOrAdd } from './collections.ts';
 
 /** What the turns of a run have cost and may still cost, as it counts against budgets. */
@@ -56,7 +56,7 @@ export function charge(spending: Spending, step: string, usage: Usage, at: numbe
   if (reservation === undefined) return;
   const { agent, turn } = reservation;
   spending.usdByAgent.set(agent, sumOf(spending.usdByAgent.get(agent) ?? 0, usd));
-  if (usage.usd === null) return;
+  if (priceOf(usage) === null) return;
   for (const key of [turn, modelOf(turn)]) {
     const known = getOrAdd(spending.known, key, () => []);
     known.push({ usd, tokens });
@@ -66,7 +66,7 @@ export function charge(spending: Spending, step: string, usage: Usage, at: numbe
 
 /** budget/3 */
 function chargeOf(usage: Usage, reservation: KnownCost | undefined): KnownCost {
-  return { usd: usage.usd ?? reservation?.usd ?? 0, tokens: usage.tokens ?? reservation?.tokens ?? 0 };
+  return { usd: priceOf(usage) ?? reservation?.usd ?? 0, tokens: usage.tokens ?? reservation?.tokens ?? 0 };
 }
 
 /** Rounded, so that ten times $0.20 is exactly $2. */

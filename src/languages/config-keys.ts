@@ -71,6 +71,26 @@ export const SERVE: Table = {
   keys: [key('resume', BOOLEAN, 'Whether it resumes runs whose engine has died; default true.')],
 };
 
+export const SECRETS: Table = {
+  name: 'secrets',
+  doc: 'Values that are masked wherever meow records, shows or sends them.',
+  keys: [
+    key(
+      'env',
+      listOf({ kind: 'string', pattern: String.raw`^[A-Za-z0-9_*]+$` }),
+      'Environment variables that are secrets; * stands for any characters; default *_TOKEN, *_KEY, *_SECRET, *PASSWORD* and *CREDENTIALS*.',
+    ),
+  ],
+};
+
+export const TELEMETRY: Table = {
+  name: 'telemetry',
+  doc: 'Traces of runs for OpenTelemetry.',
+  keys: [
+    key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.'),
+  ],
+};
+
 const ABOVE_0 = { kind: 'number', above: 0 } as const;
 
 export const BUDGET: Table = {
@@ -234,6 +254,16 @@ export const CONFIG: Document = {
         'serve',
         tableOf(() => SERVE),
         'What meow serve does.',
+      ),
+      key(
+        'secrets',
+        tableOf(() => SECRETS),
+        'Values that are masked wherever meow records, shows or sends them.',
+      ),
+      key(
+        'telemetry',
+        tableOf(() => TELEMETRY),
+        'Traces of runs for OpenTelemetry.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

@@ -6,12 +6,13 @@ import { type Channel, OPEN_CHANNELS, PERMISSIONS, type Permissions } from '../i
 import { DEFAULT_LIMITS, type Limits } from '../ir/program.ts';
 import type { ConductorConfig } from './conductor/config.ts';
 import { DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
-import { AGENTS, CONFIG, GATES, LIMITS, SERVE, TMUX } from './config-keys.ts';
+import { AGENTS, CONFIG, GATES, LIMITS, SECRETS, SERVE, TMUX } from './config-keys.ts';
 import { namesOf } from './keys.ts';
 import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } from './money-config.ts';
 import { DEFAULT_NOTIFY, type NotifyConfig, readNotifyConfig } from './notify-config.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
 import { booleanAt, countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
+import { DEFAULT_TELEMETRY, readTelemetryConfig, type TelemetryConfig } from './telemetry-config.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
 import { readToml } from './toml.ts';
 
@@ -32,6 +33,9 @@ export interface Config {
   readonly money: MoneyConfig;
   readonly notify: NotifyConfig;
   readonly serve: ServeConfig;
+  /** Names of environment variables whose values are secrets. `*` stands for any characters. */
+  readonly secretNames: readonly string[];
+  readonly telemetry: TelemetryConfig;
 }
 
 export interface ServeConfig {
@@ -60,6 +64,8 @@ export const DEFAULT_CONFIG: Config = {
   money: DEFAULT_MONEY,
   notify: DEFAULT_NOTIFY,
   serve: { resume: true },
+  secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
+  telemetry: DEFAULT_TELEMETRY,
 };
 
 export interface ConfigInput {
@@ -100,6 +106,8 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     money: readMoneyConfig(report, root, base.money, scope),
     notify: readNotifyConfig(report, root, base.notify),
     serve: readServe(report, root, base.serve),
+    secretNames: readSecretNames(report, root) ?? base.secretNames,
+    telemetry: readTelemetryConfig(report, root, base.telemetry),
   };
 }
 
@@ -122,6 +130,24 @@ function readServe(report: Report, root: TomlTable, base: ServeConfig): ServeCon
   checkKeys(report, table, namesOf(SERVE.keys), '[serve]', 'warning');
   return { resume: booleanAt(report, table, 'resume') ?? base.resume };
 }
+
+function readSecretNames(report: Report, root: TomlTable): readonly string[] | null {
+  const table = tableAt(report, root, 'secrets', 'Write [secrets] and below it env = ["*_TOKEN"].');
+  if (table === null) return null;
+  checkKeys(report, table, namesOf(SECRETS.keys), '[secrets]', 'warning');
+  const value = table.entries.get('env')?.value;
+  if (value === undefined) return null;
+  const hint = 'Write names of environment variables; * stands for any characters: env = ["*_TOKEN", "MY_PIN"].';
+  if (value.kind !== 'list')
+    return report.error('wrong-type', value.place, `"env" must be a list of names, got ${describeToml(value)}`, hint);
+  return value.items.flatMap((item) => {
+    if (item.kind === 'string' && NAME_PATTERN.test(item.value)) return [item.value];
+    report.error('wrong-type', item.place, `this is not the name of an environment variable`, hint);
+    return [];
+  });
+}
+
+const NAME_PATTERN = /^(?=.*[A-Za-z0-9_])[A-Za-z0-9_*]+$/;
 
 function readLimits(report: Report, root: TomlTable, base: Limits): Limits {
   const table = tableAt(report, root, 'limits', 'Write [limits] and one line for each.');

@@ -155,6 +155,13 @@ function shownCounts({ counts, shown }: FleetRun, waiting: number): ShownCounts 
 
 function Now({ run }: { readonly run: FleetRun }) {
   if (run.problem !== null) return <Problem of={run.problem} />;
+  if (run.shown === 'parked' && run.limit?.until !== null && run.limit !== null)
+    return (
+      <>
+        usage limit of {line(run.limit.adapter ?? 'its agents', 40)} · goes on at{' '}
+        <b class="num">{moment(Date.parse(run.limit.until), now.peek())}</b>
+      </>
+    );
   if (run.now !== null) return <>{line(run.now)}</>;
   return <span class="dim">{statusWord(run.shown)}</span>;
 }

@@ -24,6 +24,9 @@ export function formsOf(value: string): ReadonlyMap<string, string> {
       .split(/\r?\n/, LINES_MAX)
       .forEach((line, at) => void (line.length >= LINE_LENGTH_MIN && add(`line${at}`, line)));
   }
+  // In shell scripts.
+  add('sq', value.replaceAll("'", String.raw`'\''`));
+  add('dq', value.replaceAll(/[\\"$`]/g, String.raw`\$&`));
   const json = JSON.stringify(value).slice(1, -1);
   add('json', json);
   add('json2', JSON.stringify(json).slice(1, -1));

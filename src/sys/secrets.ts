@@ -5,7 +5,7 @@
 // secrets/3  Text that is cut at its start, or comes in pieces, shows no part of a secret that the cut goes through.
 
 import { KIND_LENGTH_MAX, mayBeginSecret, secretsByKind } from '../base/secret-kinds.ts';
-import { revealReferences, secretReference, withoutReferences } from '../base/secret-reference.ts';
+import { hasReference, revealReferences, secretReference, withoutReferences } from '../base/secret-reference.ts';
 import { type FoundForm, formsOf, FormSearch, hashOf, type SearchedForm, SECRET_LENGTH_MIN } from './secret-forms.ts';
 
 /** Masks secrets in texts that are shown, sent or recorded. */
@@ -33,6 +33,8 @@ export class Secrets implements Redactor {
   readonly #label: (label: string) => string;
   readonly #inText: SecretMasks;
   #inBytes: SecretMasks | null = null;
+  /** Whether a text had secrets or references. */
+  used = false;
   /** Called with the label of each secret that is known only by its kind. */
   onKind: (label: string) => void = () => {};
 
@@ -50,12 +52,15 @@ export class Secrets implements Redactor {
 
   /** With references, for records. */
   mask(text: string): string {
-    return this.#inText.replace(text, withoutReferences);
+    const masked = this.#inText.replace(text, withoutReferences);
+    this.used ||= masked !== text && hasReference(masked);
+    return masked;
   }
 
   reveal(text: string): string {
     return revealReferences(text, (name, form) => {
       const value = this.#values.get(name);
+      this.used ||= value !== undefined;
       if (value === undefined || form === '') return value ?? null;
       return (this.#forms.get(name) ?? formsOf(value)).get(form) ?? null;
     });

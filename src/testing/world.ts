@@ -408,7 +408,8 @@ export class World {
 
   #isReal(effect: Effect): boolean {
     const { spec, step } = effect;
-    if (spec.kind !== 'command' || this.#commands.ruleFor(effect, spec) !== null) return false;
+    if (spec.kind !== 'command' || this.#commands.isOwn(spec)) return false;
+    if (this.#commands.ruleFor(effect, spec) !== null) return false;
     return this.#options.test.run.some((pattern) => this.#namesOf(step).some(segmentMatcher(pattern)));
   }
 

@@ -63,7 +63,9 @@ export class Notices {
         case 'step-failed-once':
         case 'step-parked': {
           const { step, failure } = decision;
-          if (failure.kind !== 'limit-reached') break;
+          // Who has reported it tells people of it.
+          if (failure.kind !== 'limit-reached' || (failure.waitingFor?.reportedBy ?? run) !== run) break;
+          if (failure.waitingFor?.kind === 'quiet') break;
           const command = decision.kind === 'step-parked' ? `meow resume ${resumeArguments(run)}` : null;
           this.#add(`limit ${step}`, {
             key: `limit:${step}:${seq}`,

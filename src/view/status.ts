@@ -8,7 +8,7 @@ import { errorType } from '../ir/failure.ts';
 import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
-import type { FilledText } from '../ir/text.ts';
+import { type FilledText, plainText } from '../ir/text.ts';
 import { approversOf, verdictFor } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
 import type { PauseCause } from '../kernel/spending.ts';
@@ -88,12 +88,23 @@ export interface StepStatusView {
   /** The agent's remarks beside its outputs. */
   readonly notes: string | null;
   readonly error: StepErrorView | null;
+  /** Why its next attempt waits; null if it does not, or only for its retry. */
+  readonly waiting_for: WaitingForView | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
   /** The run whose result it keeps; null if it ran here. */
   readonly kept_from: string | null;
   readonly expanded_from: string | null;
   readonly expanded_into: readonly string[];
+}
+
+export interface WaitingForView {
+  readonly kind: 'limit' | 'quiet';
+  readonly until: string | null;
+  /** Adapter and credential. */
+  readonly account: string | null;
+  /** The run whose agent reported the limit. */
+  readonly reported_by: string | null;
 }
 
 export interface StepErrorView {
@@ -247,12 +258,28 @@ export function stepStatusView(step: StepState): StepStatusView {
     outputs: step.outputs,
     notes: step.notes,
     error: stepError(step),
+    waiting_for: waitingForView(step),
     started_at: moment(step.startedAt),
     finished_at: moment(step.finishedAt),
     kept_from: step.keptFrom,
     expanded_from: step.frame.owner,
     expanded_into: expandedInto(step),
   };
+}
+
+function waitingForView(step: StepState): WaitingForView | null {
+  const [found] = [step, ...innerSteps(step)].flatMap(({ status, failure }) =>
+    status === 'pending' && failure?.waitingFor !== undefined ? [failure.waitingFor] : [],
+  );
+  if (found === undefined) return null;
+  const { kind, until, account, reportedBy } = found;
+  return { kind, until: moment(until), account, reported_by: reportedBy };
+}
+
+/** What performs a step, at any depth. */
+function innerSteps({ children }: StepState): readonly StepState[] {
+  const inner = children.filter(({ join }) => join === 'answer').flatMap(({ steps }) => steps);
+  return inner.flatMap((each) => [each, ...innerSteps(each)]);
 }
 
 export function stepError({ failure, attempt }: Pick<StepState, 'failure' | 'attempt'>): StepErrorView | null {
@@ -347,7 +374,11 @@ export function gateCommand(run: string, { kind, id }: Pick<GateView, 'kind' | '
 /** A filled text for display: parts stored in files are shown by name. */
 export function filledText(text: FilledText): string {
   if (typeof text === 'string') return text;
-  return text.map((piece) => (typeof piece === 'string' ? piece : `[${piece.file}]`)).join('');
+  return text
+    .map((piece) =>
+      typeof piece === 'string' ? piece : 'secret' in piece ? plainText(piece.secret) : `[${piece.file}]`,
+    )
+    .join('');
 }
 
 export function moment(at: number | null): string | null {

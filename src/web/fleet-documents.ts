@@ -2,27 +2,47 @@
 
 import { RecentRuns } from '../app/recent-runs.ts';
 import type { ReadRun } from '../app/runs.ts';
+import { TerminalTails } from '../app/terminal-feed.ts';
 import { CostEntries } from '../view/cost-entries.ts';
 import { moment, statusView } from '../view/status.ts';
+import type { FleetFeed } from './fleet-feed.ts';
 import type { NamedRuns } from './named-runs.ts';
-import type { DecidedGate, DecidedGates, UsageDocument, UsageRow } from './protocol.ts';
+import type { AgentLines, AgentLinesDocument, DecidedGate, DecidedGates, UsageDocument, UsageRow } from './protocol.ts';
 
 const DAY_MS = 24 * 3_600_000;
 /** As long as an ended run stays in the fleet. */
 const DECIDED_SHOWN_MS = DAY_MS;
 const USAGE_SHOWN_MS = 35 * DAY_MS;
 const GATES_MAX = 200;
+/** More than a list of agents shows. */
+const TERMINALS_MAX = 12;
+const LINES = 3;
 
 type OfRun<T> = Omit<T, 'project' | 'run'>;
 
 /** Keeps what it has read, so each page load reads only runs that have changed. */
 export class FleetDocuments {
   readonly #runs: NamedRuns;
+  readonly #feed: FleetFeed;
+  readonly #tails = new TerminalTails();
   readonly #decided = new RecentRuns(decidedIn, DECIDED_SHOWN_MS);
   readonly #used = new RecentRuns(usedIn, USAGE_SHOWN_MS);
 
-  constructor(runs: NamedRuns) {
+  constructor(runs: NamedRuns, feed: FleetFeed) {
     this.#runs = runs;
+    this.#feed = feed;
+  }
+
+  /** Of the agents that the fleet shows as being at work. */
+  async agentLines(): Promise<AgentLinesDocument> {
+    const atWork = (this.#feed.view?.agents ?? []).filter(({ status }) => status === 'active').slice(0, TERMINALS_MAX);
+    const agents = atWork.map(async ({ project, run, id }): Promise<AgentLines | null> => {
+      const found = this.#runs.find({ project, run });
+      if (found === null) return null;
+      const lines = await this.#tails.of(found.store, run, id, LINES);
+      return lines.length === 0 ? null : { project, run, agent: id, lines };
+    });
+    return { agents: (await Promise.all(agents)).filter((each) => each !== null) };
   }
 
   async decided(): Promise<DecidedGates> {

@@ -13,6 +13,7 @@ import { Query } from './query.ts';
 import { jsonReply, type Reply, refusalReply } from './reply.ts';
 import { readBody } from './request-body.ts';
 import { RUN_DOCUMENTS } from './run-documents.ts';
+import { schedulesDocument } from './schedule-documents.ts';
 import { type ServerFacts, sessionDocument } from './session.ts';
 import { workflowProgram, workflowsDocument } from './workflow-documents.ts';
 
@@ -83,6 +84,8 @@ async function document(
   if (rest.length === 0) {
     if (name === 'session') return jsonReply(sessionDocument(facts, runs));
     if (name === 'decided') return jsonReply(await fleet.decided());
+    if (name === 'agent-lines') return jsonReply(await fleet.agentLines());
+    if (name === 'schedules') return jsonReply(await schedulesDocument(runs));
     if (name === 'usage') return jsonReply(await fleet.usage());
     if (name === 'workflows') return jsonReply(workflowsDocument(runs));
     if (name === 'workflow') return workflowProgram(runs, query);

@@ -80,8 +80,8 @@ async function serve({ version, host, port, tls, readOnly, projects, before }: U
   server.requestTimeout = 60_000;
   const bound = await listen(server, host, port);
   const guard = new Guard({ host, port: bound, tls: tls !== null, readOnly });
-  const context: RouteContext = { guard, assets, runs, fleet: new FleetDocuments(runs), facts };
   const fleet = new FleetFeed(projects);
+  const context: RouteContext = { guard, assets, runs, fleet: new FleetDocuments(runs, fleet), facts };
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX });
   server.on('upgrade', (request, stream, head) => {
     // It may be closed at any moment; there is nobody to tell.

@@ -21,12 +21,15 @@ function chromiumPath(): string | null {
 export class Browser implements AsyncDisposable {
   readonly #browser: Chromium;
 
-  static async start(): Promise<Browser> {
+  /** `args`: more arguments for Chromium. */
+  static async start(...args: readonly string[]): Promise<Browser> {
     const executablePath = chromiumPath();
     if (executablePath === null) throw new Error('there is no Chromium on PATH: run `npm run setup` first');
     // The sandbox of Chromium refuses to run as root.
     const chromiumSandbox = process.getuid?.() !== 0;
-    return new Browser(await chromium.launch({ executablePath, chromiumSandbox, args: ['--disable-dev-shm-usage'] }));
+    return new Browser(
+      await chromium.launch({ executablePath, chromiumSandbox, args: ['--disable-dev-shm-usage', ...args] }),
+    );
   }
 
   private constructor(browser: Chromium) {

@@ -62,7 +62,8 @@ export async function pictureOf(page: Page, fits: (picture: RunPicture) => boole
       return found !== null;
     }, 'the picture');
   } catch (error) {
-    throw new Error(`the page shows ${JSON.stringify(last)}`, { cause: error });
+    const text = (await page.locator('main').innerText()).slice(0, 2_000);
+    throw new Error(`the page shows ${JSON.stringify(last)}:\n${text}`, { cause: error });
   }
   return found as unknown as RunPicture;
 }
@@ -76,16 +77,22 @@ export async function agreesWithStatus(page: Page, rig: Rig, id: string): Promis
     page,
     (picture) =>
       picture.records === records &&
-      same(Object.entries(picture.counts ?? {}).toSorted(), Object.entries(counts).toSorted()) &&
+      same(sortedEntries(picture.counts ?? {}), sortedEntries(counts)) &&
       same(picture.rows.map(([step, status]) => `${step} ${shownStatus(status)}`).toSorted(), wanted.toSorted()),
   );
 }
 
 /** Page and status give a running step several names: it may wait for a person, or complete. */
-function shownStatus(status: string): string {
+export function shownStatus(status: string): string {
   return status === 'waiting' || status === 'completing' ? 'running' : status === 'parked' ? 'pending' : status;
 }
 
-function same(one: unknown, other: unknown): boolean {
+export function sortedEntries(of: Readonly<Record<string, number>>): readonly string[] {
+  return Object.entries(of)
+    .map(([key, value]) => `${key} ${value}`)
+    .toSorted();
+}
+
+export function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

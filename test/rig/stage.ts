@@ -6,7 +6,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 
 import { Browser } from './browser.ts';
-import { Rig, until } from './rig.ts';
+import { Rig } from './rig.ts';
 import { Ui } from './ui.ts';
 
 export class Stage implements AsyncDisposable {
@@ -37,7 +37,9 @@ export class Stage implements AsyncDisposable {
   watch(profile: BrowserContext): void {
     profile.on('weberror', (error) => this.mistakes.push(String(error.error())));
     profile.on('console', (message) => {
-      if (/Content Security Policy|Trusted/.test(message.text())) this.mistakes.push(message.text());
+      // Pages of others may try what they like.
+      const isOurs = message.page()?.url().startsWith(this.ui.origin) === true;
+      if (isOurs && /Content Security Policy|Trusted/.test(message.text())) this.mistakes.push(message.text());
     });
     profile.on('request', (request) => {
       const url = new URL(request.url());

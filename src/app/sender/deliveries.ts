@@ -8,7 +8,10 @@ import { closeSync, writeSync } from 'node:fs';
 import { tolerate, UNUSABLE } from '../../sys/errors.ts';
 import { formatMoment, parseMoment } from '../../base/time.ts';
 import { openPrivate, readFileEnd, readLines } from '../../sys/files.ts';
-import type { Channel } from './channels.ts';
+import type { Channel as NoticeChannel } from './channels.ts';
+
+/** Of notifications, and that of traces. */
+export type Channel = NoticeChannel | 'otlp';
 
 export interface DeliveryLine {
   readonly id: string;
@@ -45,6 +48,11 @@ export class Deliveries {
   constructor(path: string) {
     this.#path = path;
     for (const line of tolerate(UNUSABLE, [], () => readLines(path))) if (isLine(line)) this.#note(line);
+  }
+
+  /** Those that were tried and are tried again. */
+  get pending(): number {
+    return [...this.#byMessage.values()].filter(({ isOver }) => !isOver).length;
   }
 
   hasBegun(id: string, channel: Channel): boolean {

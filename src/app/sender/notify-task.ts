@@ -15,7 +15,8 @@ import { Dispatcher, type NoticeFacts } from './dispatcher.ts';
 import type { SendTask, SentRun, TaskMaker } from './sender.ts';
 import { silentSteps } from './silent-steps.ts';
 
-const NOTIFIED_FILE = 'notified.jsonl';
+/** In the folder of the run. */
+export const NOTIFIED_FILE = 'notified.jsonl';
 
 /** A run without an engine may be about to get the next one. */
 const LOST_GRACE_MS = 2_000;

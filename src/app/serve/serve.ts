@@ -21,6 +21,7 @@ import { SEND_TASKS } from '../sender/tasks.ts';
 import { readSettings } from '../sources.ts';
 import { servedEnvironment } from './environment-file.ts';
 import { Hooks } from './hooks.ts';
+import { Metrics } from './metrics.ts';
 import { Resumer } from './resume-runs.ts';
 import { scheduleFolder, type ScheduleFile, schedulesOf } from './schedule-files.ts';
 import { type SchedulerOptions, startDueSlots } from './scheduler.ts';
@@ -98,7 +99,14 @@ class Server {
       note: (line) => this.#options.note(line),
     });
     this.#readSchedules();
-    const listening = await this.#options.listen(serveRoutes(hooks));
+    let token = '';
+    const metrics = new Metrics({
+      token: () => token,
+      projects: () => projectsToShow([]).projects,
+      view: () => this.#fleet?.view ?? null,
+    });
+    const listening = await this.#options.listen(serveRoutes(hooks, metrics));
+    ({ token } = listening);
     const shared = sharedFolder();
     writePrivate(join(shared, 'serve.token'), `${listening.token}\n`);
     const onAbort = (): void => this.#awake();

@@ -6,6 +6,7 @@ import { Adapters } from '../../app/adapters.ts';
 import { reportToStarter, startEngine } from '../../app/engine-process.ts';
 import type { LiveRun, Reporter, RunState } from '../../app/observer.ts';
 import {
+  lacksOnlyVariables,
   type Allowance,
   createRun,
   type Extra,
@@ -143,11 +144,7 @@ async function startPrepared(
   store: Store,
 ): Promise<number> {
   printDiagnostics(diagnostics, paletteFor(process.stderr));
-  if (ready === null) {
-    // If only variables are missing, the command line is wrong and not the workflow.
-    const errors = diagnostics.filter(({ severity }) => severity === 'error');
-    return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
-  }
+  if (ready === null) return lacksOnlyVariables(diagnostics) ? EXIT.usage : EXIT.failed;
   const { program, request, at } = ready;
   if (options.dryRun) {
     if (options.json) return printResult(dryRunJson(program, request));

@@ -12,7 +12,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 
 import { assert, err, ok, type Result } from '../../base/errors.ts';
-import type { Answer, Driver, RunFiles, StopHow } from '../../engine/ports.ts';
+import type { Answer, Driver, StopHow } from '../../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../ir/effect.ts';
 import type { FilledText } from '../../ir/text.ts';
 import { crash, type ErrnoError, EXHAUSTED, isErrno, UNUSABLE } from '../../sys/errors.ts';
@@ -20,7 +20,7 @@ import { killProcessTree, type Termination } from '../../sys/kill-process-tree.t
 import { pauseBeforeStart, type ProcessEntry, type ProcessRequest, startProcess } from '../../sys/process.ts';
 import type { DriverContext, EnvVariables } from '../environment.ts';
 import { environmentFor, inRun, markerOf, resolveWorkdir, variablesByName } from '../environment.ts';
-import { commandOutcome, failed, resolveText, resolveTexts, unfinishedOutcome } from '../outputs.ts';
+import { commandOutcome, failed, type Left, resolveText, resolveTexts, unfinishedOutcome } from '../outputs.ts';
 import { type CommandLine, commandLine, findShell, NOT_BEGUN, type Shell } from '../recording-shell.ts';
 import { exitOfGone, hasBegunProcess, livingLeader, whenGone } from '../session-leader.ts';
 import { Spawner, type SpawnEvents } from '../spawner.ts';
@@ -285,8 +285,11 @@ class Attempt implements SpawnEvents {
     const environment = environmentFor({ base: this.#driver.environment, run: options, effect, own });
     if (!environment.ok) return environment;
     const { prefix } = this.#folder;
-    const line = commandLine({ shell, recorder, script: script.value, prefix });
-    return ok({ ...line, cwd: cwd.value, environment: environment.value, prefix });
+    const isHidden = this.effect.hasSecrets === true || options.secrets?.isIn(script.value) === true;
+    const line = commandLine({ shell, recorder, script: script.value, prefix, isHidden });
+    const { base, own: ofStep } = environment.value;
+    const whole = { base, own: { ...ofStep, ...line.environment } };
+    return ok({ ...line, cwd: cwd.value, environment: whole, prefix });
   }
 
   #cwd(): Result<string, string> {
@@ -394,10 +397,10 @@ class Attempt implements SpawnEvents {
     setImmediate(() => this.#answer(outcome));
   }
 
-  #left(): { readonly files: RunFiles; readonly folder: StepFolder; readonly cwd: string } {
-    const { files, cwd: ownFolder } = this.#driver.options;
+  #left(): Omit<Left, 'status'> {
+    const { files, secrets, cwd: ownFolder } = this.#driver.options;
     const cwd = this.#cwd();
-    return { files, folder: this.#folder, cwd: cwd.ok ? cwd.value : ownFolder };
+    return { files, secrets, folder: this.#folder, cwd: cwd.ok ? cwd.value : ownFolder };
   }
 
   get #marker(): string {
@@ -405,7 +408,7 @@ class Attempt implements SpawnEvents {
   }
 }
 
-type CommandRequest = ProcessRequest & CommandLine;
+type CommandRequest = ProcessRequest & Omit<CommandLine, 'environment'>;
 
 const LOST = 'the command was started by an earlier engine, and is gone without an exit status';
 

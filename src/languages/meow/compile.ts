@@ -1,6 +1,7 @@
 // Compiles MEOW text to a Program: files → TOML trees → workflows as syntax → links between them → scopes → IR. Every
 // problem is reported; a Program is made only without errors.
 
+import { secretReference } from '../../base/secret-reference.ts';
 import type { JsonMap } from '../../base/json.ts';
 import { type Diagnostic, hasErrors } from '../../base/source.ts';
 import { type CommandSpec, commandSpec } from '../../ir/effect.ts';
@@ -181,11 +182,12 @@ function checkEntry(entry: BlockSyntax, { used }: Compilation, given: readonly s
   if (given === null) return;
   const isUsedHere = (name: string): boolean =>
     [...used].some(([block, names]) => block.workflow === workflow && names.has(name));
-  for (const { name, place, required, hasDefault } of variables) {
+  for (const { name, place, required, hasDefault, secret } of variables) {
     if (hasDefault || given.includes(name) || !(required || isUsedHere(name))) continue;
     const why = required ? 'is required' : 'has no default, is used';
     const message = `the variable "${name}" ${why}, and was not given`;
-    report.error('missing-variable', place, message, `Pass it: --var ${name}=VALUE.`);
+    const flag = secret === undefined ? `--var ${name}=VALUE` : `--var-env ${name}=NAME`;
+    report.error('missing-variable', place, message, `Pass it: ${flag}.`);
   }
   const declared = variables.map(({ name }) => name);
   for (const name of given) {
@@ -224,10 +226,15 @@ function lowerCleanups(block: BlockSyntax, { scopeOf }: Compilation): Program['c
 /** A default sees earlier variables: they get their values in order of declaration. */
 function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): readonly Parameter[] {
   const before = new Set<string>();
-  return variables.map(({ name, type, required, fallback, description }) => {
+  return variables.map(({ name, type, required, fallback, description, secret }) => {
     const lowered: Parameter['fallback'] =
       fallback?.kind === 'text' ? { kind: 'text', text: lowerDefault(scope, before, fallback.text) } : fallback;
     before.add(name);
+    if (secret !== undefined) {
+      const reference: Parameter['fallback'] =
+        secret === null ? null : { kind: 'literal', value: secretReference(secret, '', '') };
+      return { name, type, required: secret === null, fallback: reference, description, secret: true } as const;
+    }
     return { name, type, required, fallback: lowered, description };
   });
 }

@@ -42,6 +42,8 @@ export const VARIABLE: Table = {
     key('default', ANY, 'Value if none is given.'),
     key('type', words([...TYPES, 'file']), 'Type of its values; without a type, any value is accepted.'),
     key('description', STRING, 'Description for people.'),
+    key('secret', BOOLEAN, 'Masks its value wherever meow records, shows or sends it.'),
+    key('env', FILLED, 'Environment variable that has the value of a secret.'),
   ],
 };
 

@@ -240,6 +240,7 @@ function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): Vari
   checkKeys(report, value, namesOf(VARIABLE.keys), `the variable "${key}"`, 'error');
   const { type, isFile } = readVariableType(report, stringAt(report, value, 'type'));
   const fallback = value.entries.get('default');
+  const secret = readSecret(report, value, { key, type, fallback });
   const required = booleanAt(report, value, 'required');
   if (required === true && fallback !== undefined) {
     const message = `"${key}" has a default, so it is not required`;
@@ -253,7 +254,34 @@ function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): Vari
     hasDefault: fallback !== undefined,
     fallback: fallback === undefined ? null : readFallback(report, fallback.value, type),
     description: stringAt(report, value, 'description')?.value ?? null,
+    ...(secret === undefined ? {} : { secret, fallback: null, hasDefault: secret !== null }),
   };
+}
+
+/** `secret = true`, with the environment variable that has the value. */
+function readSecret(
+  report: Report,
+  table: TomlTable,
+  { key, type, fallback }: { readonly key: string; readonly type: ValueType; readonly fallback: TomlEntry | undefined },
+): string | null | undefined {
+  const isSecret = booleanAt(report, table, 'secret') === true;
+  const env = stringAt(report, table, 'env');
+  const hint = `For example ${key} = { secret = true, env = "API_TOKEN" }.`;
+  if (!isSecret) {
+    if (env !== null)
+      report.error('secret-variable', env.place, `"env" is for a secret, and "${key}" is not one`, hint);
+    return undefined;
+  }
+  if (fallback !== undefined)
+    report.error('secret-variable', fallback.keyPlace, `the secret "${key}" cannot have a default in the file`, hint);
+  if (type !== 'any' && type !== 'string')
+    report.error('secret-variable', table.place, `the secret "${key}" must be a string`, 'Leave out its type.');
+  if (env !== null && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(env.value)) {
+    const message = `${JSON.stringify(env.value)} is not the name of an environment variable`;
+    report.error('secret-variable', env.place, message, hint);
+    return null;
+  }
+  return env?.value ?? null;
 }
 
 /** A quoted default is read like `--var`; other data must have the type. */

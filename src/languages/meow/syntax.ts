@@ -52,6 +52,8 @@ export interface VariableSyntax {
     | { readonly kind: 'text'; readonly text: TomlString }
     | null;
   readonly description: string | null;
+  /** The environment variable that has its value; absent: it is no secret, null: none was named. */
+  readonly secret?: string | null;
 }
 
 export interface StepSyntax {

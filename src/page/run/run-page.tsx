@@ -11,6 +11,8 @@ import { useRun } from '../open-run.ts';
 import { navigate, select } from '../router.ts';
 import type { RunPicture, RunProblem } from '../run-store.ts';
 import { line } from '../shown-text.ts';
+import { AgentPage } from './agent-page.tsx';
+import { AgentsView } from './agents-view.tsx';
 import { CostView } from './cost-view.tsx';
 import { GatesView, OpenGates } from './gates-view.tsx';
 import { GraphView } from './graph-view.tsx';
@@ -77,6 +79,17 @@ function LoadedRun({ of, view, selection, picture, problem }: RunPageProps & Loa
       },
     },
   ]);
+  if (view === 'agents' && selection.agent !== null) {
+    return (
+      <RunContext.Provider value={shown}>
+        <main class={selection.step === null ? 'agentp' : 'agentp with-drawer'}>
+          {problem !== null && <Lost problem={problem} />}
+          <AgentPage id={selection.agent} />
+          {selection.step !== null && <StepDrawer id={selection.step} />}
+        </main>
+      </RunContext.Provider>
+    );
+  }
   return (
     <RunContext.Provider value={shown}>
       <main class={selection.step === null ? 'runpage' : 'runpage with-drawer'}>
@@ -112,7 +125,7 @@ function View({ name }: { readonly name: RunViewName }) {
     case 'graph':
       return <GraphView />;
     case 'agents':
-      return <p class="empty">Not part of this version.</p>;
+      return <AgentsView />;
   }
 }
 

@@ -44,7 +44,7 @@ function CloseButton() {
     <button
       type="button"
       class="b s quiet"
-      aria-label="Close the step"
+      aria-label="esc: close the step"
       onClick={() => select({ step: null, tab: null })}
     >
       esc
@@ -99,20 +99,22 @@ function Attempts({ step }: { readonly step: StepState }) {
   const time = shownTime(run);
   return (
     <div class="atts">
-      {attempts.map((span) => (
-        <button
-          key={`${span.attempt} ${span.from}`}
-          type="button"
-          class="att"
-          aria-current={span.attempt === shown ? 'true' : undefined}
-          aria-label={`Attempt ${span.attempt}, ${endOf(span)}`}
-          onClick={() => select({ attempt: span.attempt === step.attempt ? null : span.attempt, line: null })}
-        >
-          <StatusIcon status={endOf(span)} label="" />
-          {span.attempt}{' '}
-          <span class="num">{span.to === null ? age(time - span.from) : duration(span.to - span.from)}</span>
-        </button>
-      ))}
+      {attempts.map((span) => {
+        const took = span.to === null ? age(time - span.from) : duration(span.to - span.from);
+        return (
+          <button
+            key={`${span.attempt} ${span.from}`}
+            type="button"
+            class="att"
+            aria-current={span.attempt === shown ? 'true' : undefined}
+            aria-label={`Attempt ${span.attempt} ${took}, ${endOf(span)}`}
+            onClick={() => select({ attempt: span.attempt === step.attempt ? null : span.attempt, line: null })}
+          >
+            <StatusIcon status={endOf(span)} label="" />
+            {span.attempt} <span class="num">{took}</span>
+          </button>
+        );
+      })}
       <span class="grow" />
       {cost !== null && <span class="att">{costText(cost)}</span>}
     </div>

@@ -24,6 +24,7 @@ import type { AgentMessage, KeyMessage, PromptMessage } from '../../../ir/prompt
 import { timeLimit, type TimeLimit, within } from '../../../sys/clock.ts';
 import { tolerate, UNUSABLE } from '../../../sys/errors.ts';
 import { readJsonFile, writeJsonFile, writePrivate } from '../../../sys/files.ts';
+import type { Secrets } from '../../../sys/secrets.ts';
 import { captureValue, failed } from '../../outputs.ts';
 import { folderOfEffect } from '../../step-folder.ts';
 import type { AgentCommand, AgentProcess } from '../agent-process.ts';
@@ -44,6 +45,7 @@ export const READY = 'ready';
 export interface AcpAgentOptions {
   readonly adapter: Adapter;
   readonly files: RunFiles;
+  readonly secrets?: Secrets | undefined;
   readonly choice: SessionChoice;
   readonly mcpServers: readonly McpServer[];
   readonly heard: () => Promise<void>;
@@ -264,9 +266,14 @@ export class AcpAgent implements HostedAgent {
       case 'finished': {
         const missing = message.expects.filter(({ required }) => required).map(({ name }) => name);
         if (missing.length === 0) {
-          const { files } = this.#options;
+          const { files, secrets } = this.#options;
           const folder = folderOfEffect(files, message);
-          const { outputs, kept } = await captureValue('result', answered.text, { files, folder, file: 'answer' });
+          const { outputs, kept } = await captureValue('result', answered.text, {
+            files,
+            secrets,
+            folder,
+            file: 'answer',
+          });
           const more = { kept, session: this.session, usage: this.#usageOf(message.id) };
           return { kind: 'over', outcome: success(outputs, more) };
         }

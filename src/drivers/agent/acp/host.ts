@@ -35,7 +35,7 @@ export function acpHost(options: AcpHostOptions): AgentHost {
 
   const agentOf = (start: AgentStart, choice: SessionChoice): AcpAgent => {
     const mcpServers = serversFor(start, options);
-    const agent = new AcpAgent(start, { adapter, files, choice, mcpServers, heard });
+    const agent = new AcpAgent(start, { adapter, files, secrets: options.secrets, choice, mcpServers, heard });
     known.set(start.marker, agent);
     void agent.ended.then(() => {
       if (known.get(start.marker) === agent) known.delete(start.marker);

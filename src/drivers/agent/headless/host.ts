@@ -15,6 +15,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ok, present } from '../../../base/errors.ts';
+import type { Json } from '../../../base/json.ts';
 import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import { type Outcome, success } from '../../../ir/effect.ts';
 import type { Failure } from '../../../ir/failure.ts';
@@ -25,6 +26,8 @@ import { ABSENT, tolerate } from '../../../sys/errors.ts';
 import { makeFolder, readJsonFile, writeJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
 import { killProcessTree, type Termination } from '../../../sys/kill-process-tree.ts';
 import { findProcess, type ProcessEntry } from '../../../sys/process.ts';
+import { maskJson, revealJson } from '../../../sys/secret-json.ts';
+import type { Secrets } from '../../../sys/secrets.ts';
 import { type DriverContext, type EnvVariables, markerOf } from '../../environment.ts';
 import { failed } from '../../outputs.ts';
 import { deferred, soon } from '../../pending-effect.ts';
@@ -77,6 +80,10 @@ interface Beginning extends Pick<StartRequest, 'resumeSession' | 'forks' | 'args
   readonly environment: Readonly<Record<string, string | null>>;
 }
 
+function masked(beginning: Beginning, secrets: Secrets): Json {
+  return maskJson(beginning as unknown as Json, secrets);
+}
+
 /** A prompt that the agent received. */
 type PromptRecord = Pick<PromptMessage, 'id' | 'step'>;
 
@@ -119,7 +126,8 @@ class HeadlessAgent implements HostedAgent {
       const { session } = this.start;
       if (session !== null && kind !== 'resume') sessions.choose(session, resumeSession);
       const beginning: Beginning = { resumeSession, forks, args, environment: this.#difference(environment) };
-      writeJsonFile(this.#file('headless.json'), beginning);
+      const { secrets } = this.#options;
+      writeJsonFile(this.#file('headless.json'), secrets === undefined ? beginning : masked(beginning, secrets));
       return ok(null);
     });
     if (begun.ok) return;
@@ -189,7 +197,7 @@ class HeadlessAgent implements HostedAgent {
 
   /** Null if monitoring was stopped. */
   async #workEnd(message: PromptMessage, stopped: Promise<null>): Promise<WorkEnd | null> {
-    const { files, adapter, heard } = this.#options;
+    const { files, secrets, adapter, heard } = this.#options;
     const isStopped = stopped.then(() => true);
     for (;;) {
       const ask = this.#lastAsk(message);
@@ -198,7 +206,7 @@ class HeadlessAgent implements HostedAgent {
       if (end === null) return null;
       const limit = end.kind === 'over' ? limitOf(end, adapter) : null;
       if (limit !== null) return { kind: 'limit', limit };
-      const outcome = await turnOutcome(end, { files, folder: place.folder, adapter, idleMs: null });
+      const outcome = await turnOutcome(end, { files, secrets, folder: place.folder, adapter, idleMs: null });
       const usage = await this.#usage(message);
       if (outcome.kind === 'failure') return { kind: 'over', outcome: this.#failed(outcome.failure, usage) };
       // The report may arrive after the turn in which it was made.
@@ -410,8 +418,10 @@ class HeadlessAgent implements HostedAgent {
   }
 
   #beginning(): Beginning {
-    const kept = readJsonFile(this.#file('headless.json')) as Beginning | null;
-    return present(kept, `agent ${this.start.agent} was not started here`);
+    const kept = readJsonFile(this.#file('headless.json')) as Json;
+    const { secrets } = this.#options;
+    const beginning = (secrets === undefined ? kept : revealJson(kept, secrets)) as unknown as Beginning | null;
+    return present(beginning, `agent ${this.start.agent} was not started here`);
   }
 
   #difference(environment: EnvVariables): Beginning['environment'] {

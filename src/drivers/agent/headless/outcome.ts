@@ -10,6 +10,7 @@ import { type Outcome, success } from '../../../ir/effect.ts';
 import type { Failure, FailureKind } from '../../../ir/failure.ts';
 import type { Capture } from '../../../ir/output.ts';
 import type { FilledText } from '../../../ir/text.ts';
+import type { Secrets } from '../../../sys/secrets.ts';
 import { capture, captureValue, endedWith, failed } from '../../outputs.ts';
 import type { AgentLimit } from '../host.ts';
 import { limitIn } from './limit.ts';
@@ -17,6 +18,7 @@ import type { OverTurn, TurnEnd, TurnPlace } from './turn.ts';
 
 export interface TurnContext extends Pick<TurnPlace, 'folder' | 'adapter' | 'idleMs'> {
   readonly files: RunFiles;
+  readonly secrets?: Secrets | undefined;
 }
 
 /** Outputs of a success: `result`, `session_id`, `denied`, and `structured` if there is such an answer. */
@@ -26,12 +28,12 @@ export async function turnOutcome(end: TurnEnd, context: TurnContext): Promise<O
   const { verdict, denied } = reading;
   if (end.how !== 'ended' || verdict.kind !== 'answer') return failureOf(end, context);
   const { text, structured } = verdict;
-  const { files, folder } = context;
+  const { files, folder, secrets } = context;
   const result =
     text === null
-      ? await capture([STDOUT], { files, folder, cwd: dirname(folder.prefix), status: 0 })
-      : await captureValue('result', text, { files, folder });
-  const more = structured === null ? null : await captureValue('structured', structured, { files, folder });
+      ? await capture([STDOUT], { files, folder, secrets, cwd: dirname(folder.prefix), status: 0 })
+      : await captureValue('result', text, { files, folder, secrets });
+  const more = structured === null ? null : await captureValue('structured', structured, { files, folder, secrets });
   const [problem] = [...result.problems, ...(more?.problems ?? [])];
   if (problem !== undefined) return failed(problem.kind, problem.message, { session, usage });
   const outputs = { ...result.outputs, ...more?.outputs, session_id: session, denied };

@@ -53,6 +53,7 @@ export function turnDriver(options: TurnDriverOptions): Driver {
           idleMs: spec.idleMs,
           graceMs: options.graceMs ?? GRACE_MS,
           background: false,
+          secrets: options.secrets,
           launcher,
         };
         const turn = new Turn(place, {
@@ -73,7 +74,7 @@ export function turnDriver(options: TurnDriverOptions): Driver {
         void pending.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
         void pending.forced.then(() => turn.stop('stopped', 0));
         const end = await turn.ended;
-        const ended = await turnOutcome(end, { ...place, files: options.files });
+        const ended = await turnOutcome(end, { ...place, files: options.files, secrets: options.secrets });
         const isSteered = spec.steering !== null && end.kind === 'over' && ended.kind === 'success';
         const found = how === 'find' && end.kind === 'over' ? { endedAt: end.at } : {};
         const outcome = { ...(isSteered ? { ...ended, printed: end.printed } : ended), ...found };

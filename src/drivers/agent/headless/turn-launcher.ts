@@ -6,6 +6,7 @@ import type { Adapter } from '../../../ir/adapter.ts';
 import { shellWord } from '../../../ir/quote.ts';
 import { isErrno, UNUSABLE } from '../../../sys/errors.ts';
 import { type Environment, type ProcessRequest, startProcess } from '../../../sys/process.ts';
+import type { Secrets } from '../../../sys/secrets.ts';
 import { findProgram } from '../../recording-shell.ts';
 import type { SpawnEvents, SpawnRequest, Spawner } from '../../spawner.ts';
 import { prepareStepFolder, type StepFolder, writeStepFile } from '../../step-folder.ts';
@@ -93,7 +94,7 @@ export function turnCommand(
   { prefix }: StepFolder,
   adapter: Adapter,
   plan: SessionPlan,
-  { prompt, model, effort, args, holes, environment }: TurnWords,
+  { prompt, model, effort, args, holes, environment, secrets }: TurnWords & { readonly secrets?: Secrets | undefined },
 ): Result<Pick<ProgramRequest, 'stdin' | 'commands' | 'shelled' | 'prompt' | 'plan'>, string> {
   const { name } = adapter;
   const ways = present(adapter.headless, `the adapter ${name} has no headless turns`);
@@ -116,6 +117,10 @@ export function turnCommand(
   );
   if (!command.ok) return command;
   if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
+  if (secrets?.isIn(command.value) === true) {
+    const what = ways.prompt === 'argument' && secrets.isIn(prompt) ? 'its prompt' : 'its command';
+    return err(`${what} contains a secret, and would be in the list of processes: let it read an environment variable`);
+  }
   // In a subshell, which the last command replaces: the text cannot affect the recording shell. The text may end with a
   // comment; and `command` keeps a parse error from ending that shell.
   const stdin = ways.prompt === 'stdin' ? `${prefix}${PROMPT}` : '/dev/null';

@@ -22,6 +22,7 @@ import { crash, tolerate } from '../../../sys/errors.ts';
 import { makeFolder, readJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { pauseBeforeStart } from '../../../sys/process.ts';
+import type { Secrets } from '../../../sys/secrets.ts';
 import { fileEnd } from '../../outputs.ts';
 import { deferred } from '../../pending-effect.ts';
 import { NOT_BEGUN } from '../../recording-shell.ts';
@@ -65,6 +66,8 @@ export interface TurnPlace {
   readonly graceMs: number;
   /** Does not keep this process alive. */
   readonly background: boolean;
+  /** None may be in an argument. */
+  readonly secrets?: Secrets | undefined;
   /** Starts its program; default: without the spawner. */
   readonly launcher?: TurnLauncher;
 }
@@ -196,7 +199,11 @@ export class Turn {
     const plan = planned.value;
     this.#plan = plan;
     const exchanges = plan.replays === undefined ? [] : readTranscript(sessions.transcript(plan.replays));
-    const command = turnCommand(folder, adapter, plan, { ...start, prompt: replayed(exchanges, start.prompt) });
+    const command = turnCommand(folder, adapter, plan, {
+      ...start,
+      prompt: replayed(exchanges, start.prompt),
+      secrets: this.#place.secrets,
+    });
     if (!command.ok) return command;
     const hooks = adapter.hooks !== null && start.hooked ? join(start.holes.folder ?? '', 'hooks') : '';
     if (hooks !== '' && !existsSync(hooks)) makeFolder(hooks);

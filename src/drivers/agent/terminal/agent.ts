@@ -6,11 +6,13 @@
 //   deliveries/   the delivery state of each message (delivery-record.ts)
 //   prompts/      prompts that the agent was told to read from a file
 //   left          the abandoned prompt (delivery-record.ts)
+//   typed         written when a person typed through meow (typed-keys.ts)
 //   prepared      exists once the adapter's pre_keys were pressed
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 
+import { err, type Result } from '../../../base/errors.ts';
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { Adapter, Injection, TerminalProfile } from '../../../ir/adapter.ts';
 import { type AgentMessage, nudgeText, type PromptMessage } from '../../../ir/prompt-text.ts';
@@ -37,6 +39,7 @@ import { decisionFrom, type DialogDecision, postDialog, postDialogMessage, unwat
 import { pause, ScreenWatcher } from './screen-watcher.ts';
 import { describeScreen, errorsOn, limitsOn, type Screen } from './screen.ts';
 import { Transcript } from './transcript.ts';
+import { typedAt, typeKeys } from './typed-keys.ts';
 import { monitorWork } from './work-monitor.ts';
 
 export interface TerminalAgentOptions {
@@ -223,6 +226,13 @@ export class TerminalAgent implements HostedAgent {
     if (isLast) this.#save(message.id, { decided: { ...decided, isOver: true } });
   }
 
+  async typeKeys(keys: Uint8Array, by: string): Promise<Result<null, string>> {
+    if (!this.alive) return err(`agent ${this.start.agent} has ended`);
+    const typed = await typeKeys(await this.#screen.pane(), this.start.folder.path, keys, by);
+    this.#screen.wake();
+    return typed;
+  }
+
   decide(verdict: DialogVerdict): void {
     this.#dialogs.decide(verdict);
   }
@@ -306,6 +316,7 @@ export class TerminalAgent implements HostedAgent {
       ways,
       transcript: this.#transcript,
       text,
+      typedAt: () => typedAt(this.start.folder.path),
       isConfirmed,
       wasPrepared: this.#records.isPrepared,
       savePrepared: () => this.#records.savePrepared(),

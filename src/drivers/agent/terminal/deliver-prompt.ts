@@ -31,6 +31,8 @@ export interface PromptDelivery extends DeliveryRequest {
   readonly ways: TerminalProfile;
   readonly transcript: Transcript;
   readonly text: string;
+  /** When a person last typed through meow, by `performance.now`; null if never. */
+  readonly typedAt: () => number | null;
   readonly isConfirmed: () => boolean;
   /** The adapter's keys before a text were pressed for this agent, by this engine or an earlier one. */
   readonly wasPrepared: boolean;
@@ -136,6 +138,7 @@ function observationOf(
     hasWorked: canShowWork && matchesAny(busy, request.transcript.textSince(submittedAt)),
     isQueued: screen?.isQueued ?? false,
     isEmpty: screen?.isEmpty ?? false,
+    typedAt: request.typedAt(),
     draft: screen?.draft ?? 'none',
     isBracketed,
     row: screen === null ? '' : rowAtCursor(screen.capture),
