@@ -3,7 +3,8 @@
 //   worker/1  It drives new runs and those that it drove before. A run that another machine drove stays with its files.
 //   worker/2  One worker at a time works for a machine and user. The database refuses a second one.
 //   worker/3  A run whose folder does not exist here is left to others.
-//   worker/4  When it is told to end, it takes nothing more and waits for its runs, for as long as it is told. What still runs
+//   worker/4  It waits for a database that does not answer. Every other reason why it cannot work is refused at once.
+//   worker/5  When it is told to end, it takes nothing more and waits for its runs, for as long as it is told. What still runs
 //             then continues without it, and the next worker finds it.
 
 import { statSync } from 'node:fs';
@@ -39,7 +40,7 @@ const REFUSED_MS = 60_000;
 export async function work({ room, signal, drainMs, note }: WorkerOptions): Promise<boolean> {
   const address = fleetAddress();
   const at = homeStore(address);
-  await at.shared.hello();
+  if (!(await isWelcome(at, signal, note))) return true;
   note(`working for ${address.namespace} in ${address.shown}; its runs: ${at.home.folder}`);
   const running = new Map<string, { live: LiveRun | null }>();
   const refused = new Map<string, number>();
@@ -79,6 +80,21 @@ export async function work({ room, signal, drainMs, note }: WorkerOptions): Prom
   while (running.size > 0 && Date.now() < deadline) await sleep(Math.min(LOOK_MS / 10, drainMs));
   if (running.size === 0) await at.shared.close();
   return running.size === 0;
+}
+
+/** Waits for a database that does not answer: perhaps it starts later than this machine. False if it shall end before. */
+async function isWelcome({ shared }: HomeStore, signal: AbortSignal, note: (line: string) => void): Promise<boolean> {
+  for (let hasSaid = false; !signal.aborted; hasSaid = true) {
+    try {
+      await shared.hello();
+      return true;
+    } catch (error) {
+      if (!(error instanceof ConnectionLost)) throw error;
+      if (!hasSaid) note(`${error.message}; waiting for it`);
+    }
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
+  return false;
 }
 
 async function drive(

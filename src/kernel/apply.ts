@@ -39,6 +39,7 @@ import {
 export function apply(state: RunState, decision: Decision, at: number): void {
   const before = state.recordedAt ?? at;
   state.recordedAt = at;
+  if ('machine' in decision) state.machine = decision.machine?.id ?? state.machine;
   switch (decision.kind) {
     case 'run-started':
       state.phase = 'running';
@@ -46,7 +47,6 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.fork = decision.fork ?? null;
       state.allowance = decision.request.allowance;
       state.budgets = decision.request.budgets ?? null;
-      state.machine = decision.machine?.id ?? null;
       state.startedAt = at;
       return;
     case 'frame-opened':
@@ -158,7 +158,6 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.limits = decision.limits ?? state.limits;
       if (decision.budgets !== undefined) state.budgets = decision.budgets;
       state.extra = decision.extra ?? state.extra;
-      state.machine = decision.machine?.id ?? state.machine;
       // A resumed run may restart agents that have exited.
       for (const agent of state.agents.values())
         if (agent.status === 'gone' || agent.status === 'ended') agent.status = 'lost';

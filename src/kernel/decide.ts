@@ -19,7 +19,7 @@ import { failure, type Failure } from '../ir/failure.ts';
 import { partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
-import { admitTurn, pauseText, postpone, resumedBudgets } from './budget.ts';
+import { admitTurn, pauseText, postpone } from './budget.ts';
 import type { Decision, FailureHandling, PreparedStep } from './decision.ts';
 import type { KeptResult } from './fork.ts';
 import {
@@ -45,25 +45,16 @@ import {
 } from './gates.ts';
 import { becomeReady } from './needs.ts';
 import { advanceEach, openBody, openEntry, openRecovery, returnToCaller, takeTransitions } from './grow.ts';
-import type { Input, Taken } from './input.ts';
+import type { Input } from './input.ts';
 import { judgeStep, keptOutcome } from './keep.ts';
 import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
 import { recoveredOutputs } from './recovered-outputs.ts';
 import { checkReport, recordsRefusal } from './report.ts';
 import { advanceLoop } from './rounds.ts';
-import { changesLimits } from './reopen.ts';
+import { onResume, whyLost } from './resume.ts';
 import { retryDelay } from './retry.ts';
 import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
-import {
-  agentsWith,
-  CLEANUP_STEP,
-  effectId,
-  endWithoutEngine,
-  failsOwner,
-  isElsewhere,
-  isFinished,
-  stepOf,
-} from './state.ts';
+import { agentsWith, CLEANUP_STEP, effectId, endWithoutEngine, failsOwner, isFinished, stepOf } from './state.ts';
 
 /** Warnings about refused verdicts. Their senders are not trusted. */
 const REFUSALS_MAX = 100;
@@ -344,11 +335,7 @@ function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void 
   }
   if (kind === 'lost') onPromptLost(ctx, step);
   if (kind === 'lost' || step.interrupted)
-    return ctx.emit({
-      kind: 'step-lost',
-      step: step.id,
-      why: isElsewhere(ctx.state, step.machine) ? 'machine' : 'engine',
-    });
+    return ctx.emit({ kind: 'step-lost', step: step.id, why: whyLost(ctx.state, step) });
   fail(ctx, step, outcome.failure);
 }
 
@@ -574,47 +561,4 @@ function onDeadline(ctx: DecideContext, id: string): void {
       ctx.emit({ kind: 'warned', message: 'the cleanup script was stopped after 60 seconds' });
       return ctx.emit({ kind: 'cleanup-stopping', force: false });
   }
-}
-
-function onResume(ctx: DecideContext, input: Extract<Input, { kind: 'run-resumed' }>): void {
-  const { retryFailed, allowance, limits } = input;
-  const { state } = ctx;
-  if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
-  const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
-    if (frame.abandoned) return false;
-    if (skipped === 'run-ending') return true;
-    const isBroken = settlement === 'broken' && (status === 'skipped' || status === 'failed');
-    return retryFailed && isBroken && !isOfSettledStep(state, frame);
-  };
-  // The engine died while it was ending the run. Resuming cancels that.
-  const withdrawn = state.phase === 'ending' && (state.end === 'stopped' || state.end === 'paused');
-  const reopened = state.phase === 'ended' || withdrawn ? [...state.steps.values()].filter(again) : [];
-  // Nothing can be retried: the run stays failed.
-  if (state.phase === 'ended' && state.end === 'failed' && reopened.length === 0) return;
-  const allowed = allowance === null ? null : { ...state.allowance, ...allowance };
-  const changed = limits !== undefined && changesLimits(state.limits, limits);
-  ctx.emit({
-    kind: 'run-resumed',
-    reopened: reopened.map(({ id }) => id),
-    withdrawn,
-    allowance: allowed,
-    ...(changed ? { limits: { ...state.limits, ...limits } } : {}),
-    ...resumedBudgets(state, input),
-    ...takenBy(input),
-  });
-}
-
-/** Only what the input has: a run of one machine has neither. */
-function takenBy({ machine, take }: Taken): Taken {
-  return { ...(machine === undefined ? {} : { machine }), ...(take === undefined ? {} : { take }) };
-}
-
-/** Inside a block that performed a step which has ended: only that step is retried. Loose frames do not count. */
-function isOfSettledStep(state: RunState, frame: FrameState): boolean {
-  for (let now = frame; now.owner !== null && now.join !== 'loose'; ) {
-    const owner = stepOf(state, now.owner);
-    if (now.join === 'answer' && owner.settlement !== 'open' && owner.skipped !== 'run-ending') return true;
-    now = owner.frame;
-  }
-  return false;
 }

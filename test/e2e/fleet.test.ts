@@ -236,7 +236,6 @@ describe.skipIf(!HAS_POSTGRES)('a fleet', () => {
     ['a wrong namespace', 'postgres://localhost/x?namespace=A-B', 'is not a namespace'],
     ['a network without verified TLS', 'postgres://db.example/x?sslmode=disable', 'does not verify the server'],
     ['a host that cannot be resolved', 'postgres://no-such-host.invalid/x', 'no-such-host.invalid'],
-    ['a server that is not there', 'postgres:///x?host=/nowhere', 'does not answer'],
   ])('%s is refused, with a cure', async (_title, url, message) => {
     await using rig = await Rig.setup();
     if (url !== null) nameFleet(rig, url);
@@ -261,6 +260,17 @@ describe.skipIf(!HAS_POSTGRES)('a fleet', () => {
       expect(stderr).toContain(message);
       expect(code).toBe(2);
     }
+  });
+
+  test('a worker waits for a database that does not answer, and other commands say so', async () => {
+    await using rig = await Rig.setup();
+    nameFleet(rig, 'postgres:///x?host=/nowhere');
+    const { code, stderr } = await rig.meow('list', '--fleet');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('does not answer')]);
+    const live = rig.start('worker');
+    await live.line(/does not answer: .*; waiting for it$/m);
+    live.kill('SIGTERM');
+    expect((await live.ended).code).toBe(0);
   });
 
   test('an address that others may read is refused', async () => {
