@@ -16,9 +16,14 @@ interface ExportOptions {
   readonly output?: string;
   /** False with `--no-logs`. */
   readonly logs?: boolean;
+  readonly otlp?: true;
+  readonly json?: true;
 }
 
-export async function exportArchive(run: string, { output, logs }: ExportOptions): Promise<number> {
+export async function exportRun(run: string, options: ExportOptions): Promise<number> {
+  const { output, logs, otlp, json } = options;
+  if (otlp) return await (await import('./export-otlp.ts')).exportOtlp(run, options);
+  if (json) throw new UsageError('--json is for --otlp', `meow export ${run} --otlp --json`);
   const packed = await packRun(findProject(), run, { withLogs: logs !== false, version: MEOW_VERSION });
   const file = output ?? `${packed.id}.tar.gz`;
   writeNew(file, packed.bytes);
