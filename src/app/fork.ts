@@ -15,13 +15,14 @@ import { EFFECT_KINDS } from '../ir/effect.ts';
 import { storedFileOf } from '../ir/output.ts';
 import { type Allowance, conductorOf, type Program, type RunRequest } from '../ir/program.ts';
 import { fillValue, referencesInValue, type ValueTemplate } from '../ir/text.ts';
-import type { Fork } from '../kernel/fork.ts';
 import { forkOf } from '../kernel/keep.ts';
+import type { RunState } from '../kernel/state.ts';
 import { checkRunId } from '../stores/errors.ts';
 import type { Adapters } from './adapters.ts';
 import { KEPT_ARTIFACTS } from './conductor-run.ts';
 import { FORCED_ADAPTER } from './enter-workflow.ts';
-import { keepSnapshots, type PreparedFork, withWorktree } from './fork-worktree.ts';
+import { keptLines, MEMORY, memoryAfter, SESSION, SIM_SESSIONS, TURNS } from './fork-sim-sessions.ts';
+import { keepSnapshots, type OldRun, plannedState, type PreparedFork, withWorktree } from './fork-worktree.ts';
 import {
   givenVariables,
   type InheritedVariables,
@@ -238,21 +239,23 @@ function givenAllowance(program: Program, { allowance, given }: RunRequest): Par
 }
 
 /** A store whose new runs begin with the files of kept results, and with refs for kept snapshots. */
-export function withKeptFiles(store: Store, { from, results, worktree }: Fork, artifacts: string | null): Store {
+export function withKeptFiles({ store, run }: OldRun, prepared: PreparedFork, artifacts: string | null): Store {
+  const { results, worktree } = prepared.fork;
   const paths = new Set(Object.values(results).flatMap(({ outputs }) => [...storedFiles(outputs)]));
-  const old = store.files(from);
-  const copy = async (files: RunFiles, run: string): Promise<void> => {
+  const old = store.files(run.id);
+  const copy = async (files: RunFiles, id: string): Promise<void> => {
     for (const path of [...paths, 'sessions.jsonl']) await copyFile(old, files, path);
     for (const folder of COPIED_FOLDERS) await copyFolder(old, files, folder);
+    await copySimSessions(old, files, async () => stepsKept(await plannedState({ store, run }, prepared)));
     if (artifacts !== null) copyMissing(artifacts, files.localPath(KEPT_ARTIFACTS));
-    if (worktree !== undefined) await keepSnapshots(run, worktree as unknown as ForkStart);
+    if (worktree !== undefined) await keepSnapshots(id, worktree as unknown as ForkStart);
     await syncDisk([files.localPath('')]);
   };
   return { ...store, create: (id, program) => store.create(id, program, (files) => copy(files, id)) };
 }
 
 /** Sessions of agents, with transcripts of those that cannot fork one, and the folders of lanes. */
-const COPIED_FOLDERS = ['sim-sessions', 'sessions', 'tasks'];
+const COPIED_FOLDERS = ['sessions', 'tasks'];
 
 function* storedFiles(value: Json): Generator<string> {
   if (Array.isArray(value)) for (const item of value as readonly Json[]) yield* storedFiles(item);
@@ -265,6 +268,33 @@ function* storedFiles(value: Json): Generator<string> {
 async function copyFile(from: RunFiles, to: RunFiles, path: string): Promise<void> {
   const bytes = await from.read(path);
   if (bytes !== null) await to.replace(path, bytes);
+}
+
+/** `findKept`: tells which steps the fork keeps. */
+async function copySimSessions(
+  from: RunFiles,
+  to: RunFiles,
+  findKept: () => Promise<(step: string) => boolean>,
+): Promise<void> {
+  const files = (await from.list(SIM_SESSIONS)).filter(({ kind }) => kind === 'file');
+  if (files.length === 0) return;
+  const isKept = await findKept();
+  for (const { name } of files) {
+    const path = `${SIM_SESSIONS}/${name}`;
+    const bytes = name.endsWith(SESSION) || name.endsWith(TURNS) ? await from.read(path) : null;
+    if (bytes === null) continue;
+    const lines = keptLines(bytes.toString(), isKept);
+    await to.replace(path, Buffer.from(lines.map((line) => `${line}\n`).join('')));
+    const memory = name.endsWith(TURNS) ? memoryAfter(lines) : null;
+    if (memory !== null)
+      await to.replace(`${path.slice(0, -TURNS.length)}${MEMORY}`, Buffer.from(JSON.stringify(memory)));
+  }
+}
+
+/** A part of a step that is kept is kept with it. */
+function stepsKept(planned: RunState | null): (step: string) => boolean {
+  const isKept = (id: string): boolean => (planned?.steps.get(id)?.keptFrom ?? null) !== null;
+  return (step) => isKept(step) || (!planned?.steps.has(step) && isKept(step.replace(/\.[^.]*$/, '')));
 }
 
 async function copyFolder(from: RunFiles, to: RunFiles, folder: string): Promise<void> {

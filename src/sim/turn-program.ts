@@ -10,7 +10,9 @@
 //   MEOW_AGENT, MEOW_STEP   matched by rules, used for reports
 //   MEOW_SIM_SCRIPT         the script; default: `sim.toml` in the run's folder, if it exists
 //   MEOW_SIM_SESSIONS       folder of sessions; default: `sim-sessions` in the run's folder. Each session is a file
-//                           `ID.jsonl` with a line `{"prompt": …}` for each prompt and `{"answer": …}` for each answer
+//                           `ID.jsonl` with a line `{"prompt": …}` for each prompt and `{"answer": …}` for each answer.
+//                           `AGENT.memory.json` is what the agent remembers of its script, and `AGENT.turns` has a line
+//                           `{"step": …, "memory": …}` for each turn
 //   MEOW_SIM_ANSWER         its answer if no rule matches and no report is requested; default: a short text
 //   MEOW_INBOX              a path in the run's folder; if unset, the working directory counts as the run's folder
 //
@@ -110,13 +112,14 @@ export async function takeTurn(given: TurnArguments, script: SimScript, prompt: 
   }
   const end = await work(given, script, prompt, interrupt.signal);
   record(file, { answer: end.text });
+  record(agentFile(given, 'turns'), { step, memory: readMemory(agentFile(given, 'memory.json')) });
   print({ kind: 'result', ...end });
   return end.ok || interrupt.signal.aborted ? 0 : 1;
 }
 
 async function work(given: TurnArguments, script: SimScript, text: string, signal: AbortSignal): Promise<HeadlessEnd> {
   const { agent, step, answer } = given;
-  const memoryFile = join(given.sessions, `${encodeURIComponent(agent)}.memory.json`);
+  const memoryFile = agentFile(given, 'memory.json');
   return workHeadless({
     world: machine,
     agent,
@@ -133,6 +136,10 @@ async function work(given: TurnArguments, script: SimScript, text: string, signa
       for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(name).on(name, () => undefined);
     },
   });
+}
+
+function agentFile({ agent, sessions }: TurnArguments, ending: string): string {
+  return join(sessions, `${encodeURIComponent(agent)}.${ending}`);
 }
 
 /** Null if the session can be used, otherwise the reason. */

@@ -89,7 +89,9 @@ ${next}do = [{ say = "<result>over</result>" }]\n`,
     'main.1.START': 'r1',
     'main.2.NEXT': 'r1',
     'main.3.NEXT': 'r1',
+    // The simulated agent has forgotten its visits from here on.
     'main.4.NEXT': null,
+    'main.5.NEXT': null,
   });
   rig.write('flow/NEXT.md', 'Go on, please.\n<goto>NEXT</goto> or <result>over</result>\n');
   expect((await rig.meow('fork', 'r1', '--source', 'flow', '--id', 'g')).code).toBe(0);

@@ -104,7 +104,7 @@ export async function fork(wanted: string, options: ForkOptions, reload = false)
   const prepared = await prepareFork(context, old, flags);
   if (options.dryRun)
     return (await import('./fork.ts')).printPlan(context.project, { store, run: old }, prepared, options.json === true);
-  const kept = withKeptFiles(store, prepared.fork, artifactsOf(project, old));
+  const kept = withKeptFiles({ store, run: old }, prepared, artifactsOf(project, old));
   return startPrepared({ project, settings, adapters }, prepared, options, kept);
 }
 
