@@ -58,7 +58,7 @@ describe('the installed package', () => {
   test('contains no source maps, no code cache, no tests and no sources', () => {
     // Its optional dependencies, which npm puts there, have what they have.
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter(
-      (file) => !/^node_modules/.test(file),
+      (file) => !file.startsWith('node_modules'),
     );
     expect(files.filter((file) => /\.(?:map|cache|ts)$|^(?:src|test|bench|scripts)\b/.test(file))).toEqual([]);
   });
