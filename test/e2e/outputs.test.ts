@@ -75,14 +75,17 @@ executor = "agent"
 agent = "w"
 prompt = "Count."
 needs = ["start"]
-outputs = { n = { required = true, type = "int" } }
+outputs = { n = { required = true, type = "int" }, ok = { type = "bool" }, more = { type = "object" } }
 `,
   );
   const wrong = 'for i in $(seq 22); do meow done --output n=1.5 2> refused; done';
-  rig.write('w.sim.toml', `[[on]]\ndo = [{ run = "${wrong}; meow done --output n=7" }]\n`);
+  rig.write(
+    'w.sim.toml',
+    `[[on]]\ndo = [{ run = "${wrong}; meow done --output n=7 --output ok=true --output more=[1]" }]\n`,
+  );
   expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);
   expect(rig.read('refused')).toContain('n (integer): ');
   expect((await rig.meow('trace', 'r')).stdout).toMatch(/count +report refused: n \(integer\): /);
   expect(rig.decisions('r').filter((decision) => decision === 'report-refused count')).toHaveLength(20);
-  expect((await rig.status('r')).steps['count']?.outputs).toMatchObject({ n: 7 });
+  expect((await rig.status('r')).steps['count']?.outputs).toMatchObject({ n: 7, ok: true, more: [1] });
 });

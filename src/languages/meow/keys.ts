@@ -30,7 +30,7 @@ const VALUES = mapOf(ANY, NAME);
 const COUNT = either(integer(1), REFERENCE);
 
 export const TYPES = ['string', 'int', 'number', 'bool', 'boolean', 'json', 'object'] as const;
-export const EXPECTED_TYPES = ['string', 'int', 'number', 'boolean', 'json', 'file_path'] as const;
+export const EXPECTED_TYPES = ['string', 'int', 'number', 'bool', 'boolean', 'json', 'object', 'file_path'] as const;
 export const BACKOFFS = ['none', 'linear', 'exponential'] as const;
 export const MODES = ['autonomous', 'interactive', 'fire_forget'] as const;
 

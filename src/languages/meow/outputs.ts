@@ -146,8 +146,10 @@ const EXPECTED: Readonly<Record<(typeof EXPECTED_TYPES)[number], Expectation['ty
   string: 'string',
   int: 'integer',
   number: 'number',
+  bool: 'boolean',
   boolean: 'boolean',
   json: 'json',
+  object: 'json',
   file_path: 'file_path',
 };
 
