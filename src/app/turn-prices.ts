@@ -13,7 +13,7 @@ function priceFor(prices: Readonly<Record<string, Price>>, adapter: string, mode
 }
 
 /** Dollars of a turn without a price; null if they cannot be computed. `model`: as its step names it. */
-export function computedPrice(
+function computedPrice(
   { usd, parts, model: reported }: Usage,
   prices: Readonly<Record<string, Price>>,
   adapter: string,

@@ -16,7 +16,7 @@ import { VirtualTime } from '../../src/testing/virtual-time.ts';
 import { parseProgram } from '../kernel-rig/program-text.ts';
 import { Crash } from './world.ts';
 
-export const RUNS = 10;
+const RUNS = 10;
 export const DAY_USD = 5;
 export const TURN_USD = 0.4;
 const RESERVE_USD = 0.5;
