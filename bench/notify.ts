@@ -11,8 +11,8 @@ const STEPS = 300;
 export const notify: Measurement = {
   name: 'notify',
   method:
-    `A chain of ${STEPS} steps \`true\` with \`meow run\`, with \`[notify]\` for every kind of message and a webhook on a port where nobody ` +
-    'listens, against the same without it. Whole processes, including start and exit.',
+    `A chain of ${STEPS} steps \`true\` with \`meow run\`, with \`[notify]\` for every kind of message and a webhook on a port without a ` +
+    'server, against the same without it. Whole processes, including start and exit.',
   async measure(bench) {
     const [quiet, told] = ['quiet', 'told'].map((name) => {
       const project = makeProject(bench, name);
