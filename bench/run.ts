@@ -22,6 +22,7 @@ import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
 import { type Figure, type Measurement, ROOT, withFolder } from './measure.ts';
 import { memory } from './memory.ts';
+import { notify } from './notify.ts';
 import { prove } from './prove.ts';
 import { isReached, machine, resultsDocument, textTable } from './report.ts';
 import { raymond } from './raymond.ts';
@@ -56,6 +57,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   editor,
   shellCompletion,
   ui,
+  notify,
 ];
 
 const FILES_TRIED = 100;

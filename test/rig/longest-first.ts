@@ -41,6 +41,8 @@ const LONGEST = [
   'test/e2e/fork-sweep.test.ts',
   'test/e2e/interrupted.test.ts',
   'test/e2e/serve.test.ts',
+  'test/e2e/notify.test.ts',
+  'test/e2e/account-limits.test.ts',
   'test/e2e/raymond-sessions.test.ts',
   'test/e2e/crash-sweep.test.ts',
   'test/e2e/conductor-sweep.test.ts',
