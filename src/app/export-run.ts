@@ -32,7 +32,7 @@ import { PRINTS_FILE, redactorOfRun } from './redact.ts';
 import { readRun, resolveRun, storeOf } from './runs.ts';
 import { packTar, type TarFile, unpackTar } from './tar.ts';
 
-export const MANIFEST = 'meow-run.json';
+const MANIFEST = 'meow-run.json';
 const FORMAT = 1;
 
 export interface ExportedRun {
