@@ -12,9 +12,9 @@ const FOLDER = 'src/page';
  * `{{main.tsx}}` in them is the address of the asset that is built from that file, `{{text main.tsx}}` its text, and
  * `{{hash main.tsx}}` the hash of its text for a content security policy. `{{run}}` stays: src/web/export.ts replaces it.
  */
-const DOCUMENTS = ['page.html', 'enter.html', 'export.html'];
+const DOCUMENTS = ['page.html', 'enter.html', 'export.html', 'terminal-frame.html'];
 /** Bundled by esbuild. */
-const BUNDLED = ['main.tsx', 'enter.ts', 'page.css'];
+const BUNDLED = ['main.tsx', 'enter.ts', 'page.css', 'terminal-frame.ts', 'terminal-frame.css'];
 /** Served as they are. */
 const COPIED = ['icon.svg', 'icon-needs.svg'];
 /** Where the server serves assets: part of every address. */

@@ -29,6 +29,8 @@ const ENTRIES = {
   web: 'src/web/server.ts',
   'offline-step-status': 'src/app/offline-step-status.ts',
   'sim-agent': 'src/sim/main.ts',
+  sender: 'src/app/sender/main.ts',
+  'otlp-exporter': 'src/app/telemetry/otlp-exporter.ts',
 };
 
 /** Placeholder for the name of the build, which is known after bundling. */

@@ -193,8 +193,8 @@ export async function pendingVerdict(
   return null;
 }
 
-function messageOf(id: string, gate: string, { approved, notes, answer }: GateVerdict): JsonMap {
-  const common = { id: newMessageId(), workflow: id, gate_id: gate };
+function messageOf(id: string, gate: string, { approved, notes, answer, via }: GateVerdict): JsonMap {
+  const common = { id: newMessageId(), workflow: id, gate_id: gate, ...(via === undefined ? {} : { via }) };
   if (answer !== null) return { type: 'answer', ...common, text: answer };
   return { type: 'approval', ...common, approved, ...(approved ? { notes } : { reason: notes }) };
 }

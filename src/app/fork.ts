@@ -32,6 +32,7 @@ import {
   readMeta,
   readPermissions,
   type RunFlags,
+  traceContext,
 } from './prepare-run.ts';
 import { ownEnvironment, type Project } from './project.ts';
 import { withBudgets } from './run-budgets.ts';
@@ -88,6 +89,7 @@ export async function prepareFork(context: ForkContext, run: ReadRun, flags: For
   const prepared = await prepareRun({ ...project, cwd }, settings, adapters, {
     ...forcedAdapter(old),
     ...(request.permissions === undefined ? {} : { permissions: request.permissions }),
+    ...(request.background === undefined ? {} : { background: request.background }),
     ...flags,
     allowOutside: flags.allowOutside ?? request.allowOutside,
     allowance: { ...givenAllowance(old, request), ...flags.allowance },
@@ -154,8 +156,10 @@ function repeated(
   const place = { cwd: project.cwd, fileVariables: Object.keys(given?.files ?? {}) };
   const { variables, files } = givenVariables(flags, program, place);
   const mark = randomBytes(4).toString('hex');
+  const { traceparent: _, ...same } = request;
   const again: RunRequest = {
-    ...request,
+    ...same,
+    ...traceContext(),
     id,
     mark,
     variables: { ...request.variables, ...variables },

@@ -25,6 +25,8 @@ export interface Reporter extends RunObserver {
   note(line: string): void;
   /** A problem that does not stop the run and that the operator should still see when it has ended. */
   warn(line: string): void;
+  /** Rings the terminal, if one shows the run. */
+  bell?(): void;
   /** Called when the run has ended and is released. `work`: lines about its work. */
   end(state: RunState, exit: number, work: readonly string[]): void;
   /** Leaves the terminal as it was found, without a closing picture; at any moment, and more than once. */

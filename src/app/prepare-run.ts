@@ -10,6 +10,7 @@ import { type Json, type JsonMap, own } from '../base/json.ts';
 import { secretReference } from '../base/secret-reference.ts';
 import { type Diagnostic, hasErrors } from '../base/source.ts';
 import { formatMoment } from '../base/time.ts';
+import { readTraceparent } from '../base/trace-ids.ts';
 import { SIM_SCRIPT } from '../drivers/agent/sim-host.ts';
 import { Repository } from '../drivers/git/repository.ts';
 import { coerce, typeError, type ValueType } from '../ir/output.ts';
@@ -47,6 +48,7 @@ export interface RunFlags {
   readonly adapter?: string;
   readonly permissions?: string;
   readonly allowOutside?: boolean;
+  readonly background?: true;
   readonly inPlace?: boolean;
   /** Nothing will run, so the repository is not looked at. */
   readonly dryRun?: boolean;
@@ -123,12 +125,15 @@ export async function prepareRun(
     meta,
     cwd: project.cwd,
     allowOutside: flags.allowOutside ?? false,
+    ...(flags.background === true ? { background: true } : {}),
     ...(permissions === null ? {} : { permissions }),
     folder: join(project.runs, id),
+    ...traceContext(),
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
     given: { reference, variables: Object.keys(values), files, allowance: flags.allowance },
   };
-  const asked = withBudgets(settings.config, project.runs, request);
+  const isLimited = settings.config.money.budgets.length > 0;
+  const asked = isLimited ? withBudgets(settings.config, project.runs, request) : request;
   // Values of another run have references already, and so have secret variables.
   const masked = new Set([...withDefaults.keys(), ...given.references.keys(), ...secretParameters(program)]);
   for (const name of given.values.keys()) masked.delete(name);
@@ -138,6 +143,12 @@ export async function prepareRun(
 
 function secretParameters({ blocks, entry }: Program): readonly string[] {
   return (blocks[entry]?.parameters ?? []).flatMap(({ name, secret }) => (secret === true ? [name] : []));
+}
+
+/** What of the caller's environment makes the run a part of a trace. */
+export function traceContext(): Pick<RunRequest, 'traceparent'> {
+  const { TRACEPARENT: traceparent = '' } = process.env;
+  return readTraceparent(traceparent) === null ? {} : { traceparent };
 }
 
 function* sameDefaults(
@@ -365,3 +376,12 @@ export class WrongVariables extends UsageError {
 function refuse(problems: readonly string[], hint: string): void {
   if (problems.length > 0) throw new UsageError(problems.join('\n      '), hint);
 }
+
+/** Then the command line is wrong, and not the workflow. */
+export function lacksOnlyVariables(diagnostics: readonly Diagnostic[]): boolean {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  return errors.length > 0 && errors.every(({ code }) => code === MISSING_VARIABLE);
+}
+
+/** Code of the diagnostic about a variable that the run must be given. */
+const MISSING_VARIABLE = 'missing-variable';

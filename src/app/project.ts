@@ -37,6 +37,11 @@ export function findProject(folder?: string): Project {
   return { cwd, meow, exists: found !== null, runs: join(meow, 'workflows'), shared };
 }
 
+/** The project with this `.meow` folder. Absolute. */
+export function projectAt(meow: string): Project {
+  return { cwd: dirname(meow), meow, exists: true, runs: join(meow, 'workflows'), shared: sharedFolder() };
+}
+
 export function sharedFolder(): string {
   return join(homedir(), '.meow');
 }

@@ -8,8 +8,15 @@ import { proveShipped, shippedWorkflows } from '../../test/rig/shipped-workflows
 /** A thousand states take less than half a second. */
 const STATES_MAX = 4_000;
 
-/** Loops with a thousand rounds, and a state that forks for ever: not explored to the end, which takes few states. */
+/** Loops with a thousand rounds, and a state that forks forever: not explored to the end, which takes few states. */
 const ENDLESS = ['context-monitor', 'event-monitor', 'raymond/poll'];
+
+test('a state that forks for ever hides no ending of what it has started', async () => {
+  const proved = await proveShipped('examples/raymond/poll', STATES_MAX);
+  if (proved.kind === 'refused') expect.fail('poll is refused');
+  const steps = proved.proof.endings.flatMap(({ status, step }) => (status === 'failed' ? [step] : []));
+  expect(new Set(steps)).toEqual(new Set(['CLOSE', 'START', 'WORKER']));
+});
 
 test.each(shippedWorkflows())('%s', async (path) => {
   const proved = await proveShipped(path, STATES_MAX);

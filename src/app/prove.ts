@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 
 import { UsageError } from '../base/errors.ts';
-import { type Diagnostic, hasErrors } from '../base/source.ts';
+import type { Diagnostic } from '../base/source.ts';
 import { readClaims } from '../languages/test-file/claims.ts';
 import type { Claim } from '../ir/claim.ts';
 import type { Program } from '../ir/program.ts';
@@ -17,7 +17,7 @@ import { ABSENT, tolerate } from '../sys/errors.ts';
 import type { Adapters } from './adapters.ts';
 import { findWorkflow } from './compile.ts';
 import { measuredPrices } from './measured-prices.ts';
-import { prepareRun } from './prepare-run.ts';
+import { lacksOnlyVariables, prepareRun } from './prepare-run.ts';
 import type { Project } from './project.ts';
 import { type Settings, shownPath } from './sources.ts';
 
@@ -131,14 +131,6 @@ function readPrices(texts: readonly string[]): Prices {
     }),
   );
 }
-
-function lacksOnlyVariables(diagnostics: readonly Diagnostic[]): boolean {
-  const errors = diagnostics.filter(({ severity }) => severity === 'error');
-  return hasErrors(diagnostics) && errors.every(({ code }) => code === MISSING_VARIABLE);
-}
-
-/** Code of the diagnostic about a variable that the run must be given. */
-const MISSING_VARIABLE = 'missing-variable';
 
 function boundText({ bound }: Explored, visits: number, states: number): string | null {
   switch (bound) {

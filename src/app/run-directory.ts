@@ -88,7 +88,7 @@ export class RunDirectory {
       mkdirSync(dirname(path), { recursive: true });
       // The folder of a run that has begun is ours. A link in its place is not.
       if (before.length > 0) makeFolderBelow(path, path);
-      if (!this.#isOurs()) this.#make(before[0]?.at ?? Date.now(), before.length > 0);
+      if (!this.#isOurs()) this.#make(before);
       hideFromGit(path, '*\n');
       // Workflows may be stored next to runs.
       hideFromGit(runs, '/.gitignore\n/*/\n/*.yaml\n/*.yaml.*\n');
@@ -132,16 +132,20 @@ export class RunDirectory {
     this.#disown();
   }
 
-  /** In one step; never replaces another. One that lost its metadata in a power failure belongs to the resumed run. */
-  #make(startedAt: number, isResumed: boolean): void {
+  /**
+   * In one step; never replaces that of another run. If a step of the run has started, the directory is its own: its metadata
+   * was lost in a power failure, or an agent has changed it.
+   */
+  #make(before: readonly JournalRecord[]): void {
     const { runDir: path, runId, mark, program, workflowId, base, kind, project } = this.#options;
     const worktree = kind === 'worktree' ? worktreePath(project, runId) : project;
     const branch = kind === 'worktree' ? branchOf(runId) : null;
     const metadata = { run_id: runId, mark, workflow_id: workflowId, source: program.source.name };
-    const place = { base_commit: base, worktree, branch, started_at: formatMoment(startedAt) };
+    const place = { base_commit: base, worktree, branch, started_at: formatMoment(before[0]?.at ?? Date.now()) };
     const text = `${JSON.stringify({ ...metadata, ...place }, null, 2)}\n`;
-    if (isResumed && existsSync(path) && readJsonFile(join(path, METADATA)) === null) {
-      replacePrivate(join(path, METADATA), text);
+    const metadataPath = join(path, METADATA);
+    if (existsSync(path) && (hasStartedStep(before) || (before.length > 0 && readJsonFile(metadataPath) === null))) {
+      replacePrivate(metadataPath, text);
       return;
     }
     const made = `${path}.${mark}`;
@@ -270,6 +274,13 @@ export class RunDirectory {
       ended_at: moment(state.endedAt),
     };
   }
+}
+
+/** The directory exists before the first step starts, but not before the first record, which has the kept steps of a fork. */
+function hasStartedStep(records: readonly JournalRecord[]): boolean {
+  return records.some(({ decisions }) =>
+    decisions.some((decision) => decision.kind === 'step-started' && decision.keptFrom === undefined),
+  );
 }
 
 /** Visits that were asked about or have ended in these records. */

@@ -2,6 +2,7 @@
 // agents are also loaded then, so a run of shell steps never touches them.
 
 import { once } from '../base/once.ts';
+import type { Hours } from '../base/time-zone.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import { socketPaths } from '../drivers/agent/tmux/setting.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
@@ -15,14 +16,20 @@ import type { EffectSpec } from '../ir/effect.ts';
 import { type Block, conductorOf, type Program } from '../ir/program.ts';
 import type { Text } from '../ir/text.ts';
 import { crash } from '../sys/errors.ts';
+import { filledText } from '../view/status.ts';
 import type { AgentDriversRequest, RunSurroundings } from './agent-drivers.ts';
+import { AccountLimits } from './account-limits.ts';
+import { type AdmittedTurnsOptions, admittedTurns } from './admitted-turns.ts';
 import { workflowLoader } from './enter-workflow.ts';
+import { sharedFolder } from './project.ts';
 import { conductorEnvironment, conductorRun, type ConductorRun, type ConductorRunRequest } from './conductor-run.ts';
 
 export interface RunDriversOptions extends AgentDriversRequest, ConductorRunRequest {
   readonly surroundings: RunSurroundings;
   /** It has no records of an earlier engine. */
   readonly isNew: boolean;
+  /** The quiet hours that the run keeps now; null: none. */
+  readonly quiet: () => Hours | null;
   /** The folder that working directories named by answers must be in; null allows any. Absolute. */
   readonly within: string | null;
 }
@@ -79,10 +86,14 @@ export function runDrivers(options: RunDriversOptions): RunDrivers {
   });
   // It prepares to start many commands while the first record is written.
   if (known > 0) command();
+  const admitted = once(() => admission(options));
   const agents = once(() =>
-    afterEarlierAttempts(
-      lazyDriver(async () => (await loadAgents()).agents),
-      surroundings,
+    admittedTurns(
+      afterEarlierAttempts(
+        lazyDriver(async () => (await loadAgents()).agents),
+        surroundings,
+      ),
+      admitted(),
     ),
   );
   const { secrets } = surroundings;
@@ -93,7 +104,9 @@ export function runDrivers(options: RunDriversOptions): RunDrivers {
     byKind: {
       command: guarded(command),
       read: guarded(() => readDriver({ files, cwd })),
-      turn: guarded(() => steering(lazyDriver(async () => (await loadAgents()).turns(ofTurns)))),
+      turn: guarded(() =>
+        admittedTurns(steering(lazyDriver(async () => (await loadAgents()).turns(ofTurns))), admitted()),
+      ),
       spawn: guardedAgents,
       attend: guardedAgents,
       prompt: guardedAgents,
@@ -104,6 +117,25 @@ export function runDrivers(options: RunDriversOptions): RunDrivers {
     environment,
     agents: () => loadedAgents,
     conductor,
+  };
+}
+
+/** When turns of agents may start. */
+function admission({ surroundings, config, run, waits, quiet }: RunDriversOptions): AdmittedTurnsOptions {
+  const { runId, files, environment } = surroundings;
+  return {
+    runId,
+    files,
+    environment,
+    limits: new AccountLimits(sharedFolder(), config.money.spreadMs),
+    prices: config.money.prices,
+    quiet,
+    waits,
+    isReserved: (step) => run.state.spending.reservations.has(step),
+    adapterOf({ spec }) {
+      if (spec.kind === 'turn') return filledText(spec.adapter);
+      return spec.kind === 'prompt' ? (run.state.agents.get(filledText(spec.agent))?.info?.adapter ?? null) : null;
+    },
   };
 }
 

@@ -3,7 +3,8 @@
 
 import { dirname, join, resolve } from 'node:path';
 
-import { ok } from '../base/errors.ts';
+import { err, ok } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
 import { revealText, scrubFile, scrubFolder } from '../drivers/guard-secrets.ts';
 import { resolveText } from '../drivers/outputs.ts';
@@ -32,19 +33,21 @@ import { pinFolder, stateFile } from '../sys/files.ts';
 import type { Secrets } from '../sys/secrets.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
-import { budgetLedger, noteFork } from './budget-ledger.ts';
+import { budgetLedger } from './budget-ledger.ts';
 import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
-import { sharedFolder } from './project.ts';
-import { budgetsOf } from './run-budgets.ts';
+import { projectAt, sharedFolder } from './project.ts';
+import { budgetsOf, noteFork } from './run-budgets.ts';
 import { listProject } from './projects.ts';
+import { runNotices } from './run-notices.ts';
 import { leavePrints } from './redact.ts';
 import { type RunDrivers, runDrivers } from './run-drivers.ts';
 import { maskedRun, namesIn, namesOfProgram, requireSecrets, secretsOf } from './run-secrets.ts';
 import { signersFile } from './runs.ts';
-import { packageFolder } from './sources.ts';
+import { packageFolder, readSettings } from './sources.ts';
+import { isTraced } from './telemetry/endpoint.ts';
 import { StateRefresh } from './state-refresh.ts';
 
 export interface SessionOptions {
@@ -149,6 +152,7 @@ function composeSession(
     // Folders that answers name must be in the folder of the project.
     within: request.allowOutside ? null : resolve(runFolder, '../../..'),
     waits: options.waits !== false,
+    quiet: () => (request.background === true ? readSettings(projectAt(resolve(runs, '..'))).config.money.quiet : null),
     inboxRead: () => endpoint.drainInbox(),
   });
   const endpoint = endpointOf(run, surroundings, drivers, { reporter, proofs });
@@ -159,19 +163,8 @@ function composeSession(
   const { remind: command, remindEveryMs: everyMs } = config.gates;
   const reminding = { runId: run.id, cwd: request.cwd, environment, everyMs, warn };
 
-  const observers: readonly RunObserver[] = [
-    stateFile,
-    endpoint,
-    ...directories,
-    ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
-    reporter,
-    ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
-    projectLister(dirname(runFolder)),
-  ];
-  const opened: RunObserver[] = [];
-  return {
-    drivers: drivers.byKind,
-    ledger: budgetLedger({
+  const ledger = once(() =>
+    budgetLedger({
       runId: run.id,
       runs,
       shared: sharedFolder(),
@@ -179,6 +172,28 @@ function composeSession(
       origin: request.origin ?? null,
       warn,
     }),
+  );
+
+  const observers: readonly RunObserver[] = [
+    stateFile,
+    endpoint,
+    ...directories,
+    ...(command === null ? [] : [gateReminders({ ...reminding, command })]),
+    runNotices({
+      runFolder,
+      config: config.notify,
+      isTraced: isTraced(config.telemetry, options.environment),
+      environment: options.environment,
+      bell: () => reporter.bell?.(),
+    }),
+    reporter,
+    ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
+    projectLister(dirname(runFolder)),
+  ];
+  const opened: RunObserver[] = [];
+  return {
+    drivers: drivers.byKind,
+    ledger: { admit: (turns, signal) => ledger().admit(turns, signal) },
     open() {
       leavePrints(runFolder, secrets.forms);
       for (const observer of observers) {
@@ -214,14 +229,14 @@ function surroundingsOf(
   request: RunRequest,
   secrets: Secrets,
 ): RunSurroundings {
-  const { mark, cwd, permissions = null } = request;
+  const { mark, cwd, permissions = null, traceparent = null } = request;
   const files = options.store.files(runId);
   const environment = withoutRunVariables(options.environment);
   const address = addressOf(files.localPath(''), mark);
   // The `meow` that steps find on their PATH is the one that runs them.
   const binFolder = resolve(packageFolder(), 'bin');
   const spawner = new Spawner(environment);
-  return { runId, mark, files, cwd, permissions, environment, spawner, secrets, binFolder, ...address };
+  return { runId, mark, files, cwd, permissions, traceparent, environment, spawner, secrets, binFolder, ...address };
 }
 
 function endpointOf(
@@ -243,6 +258,8 @@ function endpointOf(
     },
     hasAccepted: (agent, effect) => drivers.agents()?.hasTaken(agent, effect) ?? false,
     mayReportOn: (agent, effect) => drivers.agents()?.couldHave(agent, effect) ?? true,
+    typeKeys: async (agent, keys, by) =>
+      (await drivers.agents()?.typeKeys(agent, keys, by)) ?? err(`agent ${agent} is not running`),
     note: (line) => reporter.note(line),
     ...(secrets === undefined ? {} : { secrets }),
   });

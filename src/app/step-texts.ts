@@ -5,7 +5,9 @@ import type { RunFiles } from '../engine/ports.ts';
 import type { EffectSpec } from '../ir/effect.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { CLEANUP_STEP } from '../kernel/state.ts';
+import { type Result } from '../base/errors.ts';
+import { storedFileOf } from '../ir/output.ts';
+import { CLEANUP_STEP, type StepState } from '../kernel/state.ts';
 
 export interface FilledTextView {
   /** `prompt`, `script`, `question` … */
@@ -30,6 +32,17 @@ export function startedEffect(
     }
   }
   return null;
+}
+
+/** An output that is stored in a file because it is long; null if it is none. An error is a sentence. */
+export function storedOutput(
+  step: StepState | undefined,
+  output: string,
+  files: RunFiles,
+): Result<string, string> | null {
+  const value = step?.kept.includes(output) === true ? step.outputs[output] : undefined;
+  const stored = storedFileOf(value ?? null);
+  return stored === null ? null : resolveText([{ ...stored, quote: [] }], files);
 }
 
 export function effectTexts(effect: EffectSpec<FilledText>, files: RunFiles): readonly FilledTextView[] {

@@ -137,7 +137,7 @@ function commandLine(answer: (status: number) => void): Command {
   const schedule = command('Running', schedules, 'start workflows at set times, while meow serve is running')
     .arguments('<action> [name] [cron] [path]')
     .option('--timezone <tz>', 'time zone of CRON, such as Europe/Berlin (default: that of the machine): add')
-    .option('--overlap <o>', 'while an earlier run goes on: skip, queue or allow (default: skip): add')
+    .option('--overlap <o>', 'while an earlier run is active: skip, queue or allow (default: skip): add')
     .option('--missed <m>', 'times at which meow serve did not run: once or skip (default: once): add')
     .option('--jitter <d>', 'delay each start by a random time of at most this: add')
     .option('--from <iso>', 'a moment (default: now): next')
@@ -177,6 +177,15 @@ function commandLine(answer: (status: number) => void): Command {
   };
   addRunFlags(fork).action(calls(forks));
 
+  command('Running', 'merge ACTION [KEY] [FLAGS]', 'merge checked work of a worktree into a branch')
+    .arguments('<action> [key]')
+    .option('--worktree <dir>', 'worktree whose last commit is offered (default: the working directory)')
+    .option('--target <branch>', 'branch to merge into (default: main): offer')
+    .option('--check <cmd>', 'a command that must pass on the merged tree; may be repeated: offer', collect)
+    .option('--id <key>', 'identifies the offer (default: the calling step, or the commit): offer')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/merge.ts')).merge));
+
   command('Running', 'stop ID [--force]', 'stop a run')
     .argument('<id>')
     .option('--force', 'kill its commands at once instead of terminating them gracefully')
@@ -214,6 +223,14 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--status <s>', 'only runs with this status')
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/list.ts')).list));
+
+  command('Inspecting runs', 'cost [RUN…] [FLAGS]', 'show what turns of agents have cost (default: all runs here)')
+    .argument('[run...]')
+    .option('--all', 'all runs of all projects of this user')
+    .option('--since <when>', 'only turns since then: 7d ago, or since a date')
+    .option('--by <key>', 'run, workflow, step, agent, adapter, model or day (default: run)')
+    .option('--json', 'print one JSON object')
+    .action(calls(async () => (await import('./commands/cost.ts')).cost));
 
   command('Inspecting runs', 'show ID [STEP] [--steps] [--json]', 'show a run or one of its steps in full')
     .arguments('<id> [step]')
@@ -313,6 +330,11 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print JSON: list, show')
     .action(calls(async () => (await import('./commands/adapter.ts')).adapter));
 
+  command('Setup and maintenance', 'notify test [--json]', 'send a test to every channel of notifications')
+    .argument('<action>')
+    .option('--json', 'print a JSON array')
+    .action(calls(async () => (await import('./commands/notify.ts')).notify));
+
   command('Setup and maintenance', 'lsp [--stdio]', 'start a language server for editors on stdin and stdout')
     .option('--stdio', 'the only channel; accepted because editors pass it')
     .action(calls(async () => (await import('./commands/lsp.ts')).lsp));
@@ -351,7 +373,9 @@ function commandLine(answer: (status: number) => void): Command {
     .argument('<run>')
     .option('-o, --output <file>', 'the archive (default: RUN.tar.gz)')
     .option('--no-logs', 'leave out the logs of commands and agents')
-    .action(calls(async () => (await import('./commands/export.ts')).exportArchive));
+    .option('--otlp', "send the run's trace to an OpenTelemetry receiver instead")
+    .option('--json', 'print one JSON object: with --otlp')
+    .action(calls(async () => (await import('./commands/export.ts')).exportRun));
 
   command('Setup and maintenance', 'import FILE', 'read a run from an archive')
     .argument('<file>')
@@ -429,6 +453,7 @@ function addStartFlags(command: Command): Command {
     .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
     .option('--permissions <p>', 'what agents may do without asking: ask (nothing), edits (change files) or all')
     .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--background', 'start no turn of an agent in the quiet hours of the configuration')
     .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean');
 }
 

@@ -358,6 +358,16 @@ Examples:
 
 Exit code: 0 success, 1 the adapter is invalid, 2 wrong usage.
 `,
+  notify: `
+Sends a message of the kind "test" to every channel under [notify] in .meow/config.toml: webhook, command,
+desktop. It is sent at once, and not repeated.
+
+Examples:
+  meow notify test
+  meow notify test --json | jq '.[] | select(.accepted | not)'
+
+Exit code: 0 every channel accepted it, 1 one did not, or the configuration is invalid, 2 there is no channel.
+`,
   completion: `
 The script knows commands and flags, and runs, steps, open gates, agents and workflows of the project. It
 starts no program of meow.

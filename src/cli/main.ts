@@ -46,6 +46,11 @@ if (args.length === 1 && ['version', '--version', '-V'].includes(args[0] ?? ''))
   void import('../sim/main.ts').then(async ({ main, mainOfTurn }) => {
     process.exitCode = await (args[0] === 'sim-turn' ? mainOfTurn : main)(args.slice(1));
   });
+} else if (args[0] === 'sender') {
+  // Sends notifications: a separate program, which runs start.
+  void import('../app/sender/main.ts').then(async ({ main }) => {
+    process.exitCode = await main();
+  });
 } else if (FOR_AGENTS.includes(args[0] ?? '') && !args.includes('--help') && !args.includes('-h')) {
   run('agent');
 } else {

@@ -26,6 +26,11 @@ export function printLine(line = ''): void {
   print(`${line}\n`);
 }
 
+/** Only a terminal has a bell. */
+export function ringBell(): void {
+  if (process.stderr.isTTY) process.stderr.write('\x07');
+}
+
 export function warn(line: string): void {
   writeAll();
   write(process.stderr, `${line}\n`);

@@ -7,7 +7,7 @@ import { gateCommand, openGates, runStatus } from '../view/status.ts';
 import { summaryLines } from '../view/summary.ts';
 import { decisionJson, renderTimelineLine, Timeline } from '../view/timeline.ts';
 import { treeLines } from '../view/tree-lines.ts';
-import { printJson, printLine, warn } from './output.ts';
+import { printJson, printLine, ringBell, warn } from './output.ts';
 import { Redraw } from './redraw.ts';
 import { paletteFor, terminalSize } from './terminal.ts';
 
@@ -68,6 +68,7 @@ export function plainReporter(
 const WARNING = {
   note: (line: string) => warn(`meow: ${line}`),
   warn: (line: string) => warn(`meow: ${line}`),
+  bell: ringBell,
   abandon() {},
 };
 
@@ -127,6 +128,7 @@ export function treeReporter(describeWork: DescribeWork): Reporter {
     },
     // Printed below the tree once it is no longer redrawn.
     warn: (line) => void warnings.push(line),
+    bell: ringBell,
     end(ended, _exit, work) {
       note = null;
       state = ended;

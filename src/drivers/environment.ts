@@ -7,6 +7,7 @@
 //   MEOW_WORKFLOW, MEOW_STEP, MEOW_ATTEMPT
 //   MEOW_ORCH_SOCK, MEOW_INBOX   the addresses of the run
 //   MEOW_PERMISSIONS  of agents, if somebody chose: what they may do without asking
+//   TRACEPARENT       the attempt, for programs that take part in traces
 //   MEOW_RUN          the marker: it identifies every process of the attempt
 
 import { statSync } from 'node:fs';
@@ -18,6 +19,7 @@ import type { RunFiles } from '../engine/ports.ts';
 import { type Effect, environmentName } from '../ir/effect.ts';
 import type { Permissions } from '../ir/adapter.ts';
 import { plainText } from '../ir/text.ts';
+import { traceparentOf } from '../base/trace-ids.ts';
 import { ABSENT, isErrno, REFUSED } from '../sys/errors.ts';
 import { allProcesses, type Environment, MARKER, type ProcessEntry } from '../sys/process.ts';
 import type { Secrets } from '../sys/secrets.ts';
@@ -45,6 +47,8 @@ export interface DriverContext {
   readonly permissions?: Permissions | null;
   /** Of the run: what drivers write to files of their own, or pass in arguments, must have none. Absent: none are known. */
   readonly secrets?: Secrets;
+  /** Trace context of the program that started the run; null or absent if there is none. */
+  readonly traceparent?: string | null;
   /** Shared by the drivers of the run; a driver that gets none makes its own. */
   readonly spawner?: Spawner;
 }
@@ -87,7 +91,7 @@ export function inRun(environment: EnvVariables, run: Omit<DriverContext, 'envir
 export function environmentFor(request: {
   /** Made by `inRun`. */
   readonly base: EnvVariables;
-  readonly run: Pick<DriverContext, 'runId' | 'mark' | 'binFolder'>;
+  readonly run: Pick<DriverContext, 'runId' | 'mark' | 'binFolder' | 'traceparent'>;
   readonly effect: Effect;
   readonly own: EnvVariables;
 }): Result<Environment, string> {
@@ -103,6 +107,7 @@ export function environmentFor(request: {
     ...variablesFor(effect.variables),
     ...requested,
     ...(requested['PATH'] === undefined ? {} : pathBehind(run.binFolder ?? null, requested['PATH'])),
+    TRACEPARENT: traceparentOf({ id: run.runId, ...run }, effect.step, effect.attempt),
     MEOW_STEP: effect.step,
     MEOW_ATTEMPT: String(effect.attempt),
     [MARKER]: markerOf(run, effect.id),

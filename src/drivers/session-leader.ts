@@ -1,6 +1,6 @@
 // The process that leads the session of an attempt (recording-shell.ts): whether it is alive, although another engine started
 // it, and when it is gone. It is then nobody's child: its record shows its exit, and polling shows the death of one that
-// leaves no record.
+// leaves no record. While it is alive, a recorded exit is forged: the shell records it last.
 
 import { allProcesses, bootId, findProcess, hadBegunAt, lives, type ProcessEntry } from '../sys/process.ts';
 import { watchPath } from '../sys/watch.ts';
@@ -32,6 +32,13 @@ export function turnLeader(record: ProcessRecord, marker: string): ProcessEntry 
   return hadBegunAt(entry, record.uptime) === true ? entry : null;
 }
 
+/** The recorded exit of an attempt whose leader is gone. */
+export function exitOfGone(folder: StepFolder, marker: string, leader = livingLeader): number | null {
+  if (readExit(folder) === null || leader(readProcess(folder), marker) !== null) return null;
+  // The leader may have recorded its exit after the first look.
+  return readExit(folder);
+}
+
 /** Whether a process of this attempt has begun. It may have created its record and not written it yet. */
 export function hasBegunProcess(folder: StepFolder, marker: string): boolean {
   const isWritten = (): boolean => readProcess(folder).kind === 'written';
@@ -46,35 +53,32 @@ const LOOK_MS = 800;
 const waiting = new Set<() => void>();
 let rounds: NodeJS.Timeout | null = null;
 
-/**
- * Calls once, when the process has recorded its status or is gone without one. Returns a function that cancels it. Does not
- * keep this process alive.
- */
+/** Between the record of an exit and the end of the process that wrote it. */
+const SOON_MS = 10;
+
+/** Calls once, when the process is gone. Returns a function that cancels it. Does not keep this process alive. */
 export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status: number | null) => void): () => void {
   let over = false;
   const close = (): void => {
     over = true;
     watcher?.close();
-    waiting.delete(lookIfGone);
+    waiting.delete(look);
     if (waiting.size > 0 || rounds === null) return;
     clearInterval(rounds);
     rounds = null;
   };
   const look = (): void => {
-    if (over) return;
-    const alive = lives(leader);
-    const status = readExit(folder);
-    if (status === null && alive) return;
+    if (over || lives(leader)) return;
     close();
-    gone(status);
+    gone(readExit(folder));
   };
-  // While it is alive, the watch reports its record.
-  const lookIfGone = (): void => {
-    if (watcher === null || !lives(leader)) look();
+  const onRecord = (): void => {
+    look();
+    if (!over) setTimeout(look, SOON_MS).unref();
   };
-  const watcher = watchPath(stepFile(folder, 'status'), look, { background: true });
+  const watcher = watchPath(stepFile(folder, 'status'), onRecord, { background: true });
   setTimeout(look, 0).unref();
-  waiting.add(lookIfGone);
+  waiting.add(look);
   rounds ??= setInterval(() => {
     for (const each of waiting) each();
   }, LOOK_MS).unref();

@@ -142,11 +142,11 @@ export function readExitTime(folder: StepFolder): number {
   return Math.round(lookAt(stepFile(folder, 'status'))?.mtimeMs ?? Date.now());
 }
 
-/** `status`: the text of the file; null if it is absent. */
+/** `status`: the text of the file; null if it is absent. Of two exits one is forged, so neither counts. */
 export function exitIn(status: string | null): number | null {
-  const fields = /(?:^|\n)exit (\d+)\n/.exec(status ?? '');
+  const [exit, another] = [...(status ?? '').matchAll(/^exit (\d+)\n/gm)];
   // A parent process sees only the last eight bits.
-  return fields === null ? null : Number(fields[1]) & 0xff;
+  return exit === undefined || another !== undefined ? null : Number(exit[1]) & 0xff;
 }
 
 /** Whether a process with this exit had no time to stop its own processes: a signal ended it, or nobody recorded the exit. */

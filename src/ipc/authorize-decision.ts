@@ -81,8 +81,9 @@ export function isReserved(name: string): boolean {
 /** Without who proves it; `somebody` if the message does not name them. */
 function verdictOf(decision: GateDecision): GateVerdict {
   const by = decision.by ?? 'somebody';
-  if (decision.kind === 'answer') return { approved: true, by, notes: null, answer: decision.text };
-  return { approved: decision.approved, by, notes: decision.notes, answer: null };
+  const where = decision.via === null ? {} : { via: decision.via };
+  if (decision.kind === 'answer') return { approved: true, by, notes: null, answer: decision.text, ...where };
+  return { approved: decision.approved, by, notes: decision.notes, answer: null, ...where };
 }
 
 export function verbOf({ approved, answer }: GateVerdict): 'approved' | 'rejected' | 'answered' {

@@ -34,6 +34,7 @@ import {
 } from './authorize-decision.ts';
 import { type EmittedEvent, endingMessage, PendingWaits, type Unmatched } from './pending-waits.ts';
 import { type Answer, errorAnswer, type Message, type Waiting } from './protocol.ts';
+import { TypedKeys } from './typed-keys.ts';
 
 export interface MessageHandlerOptions {
   readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'submit'>;
@@ -44,6 +45,8 @@ export interface MessageHandlerOptions {
   hasAccepted(agent: string, effectId: string): boolean;
   /** Whether a report of the agent can be about the prompt of an effect. */
   mayReportOn?(agent: string, effectId: string): boolean;
+  /** Types keys of a person into the terminal of an agent. An error is a sentence. */
+  typeKeys?(agent: string, keys: Uint8Array, by: string): Promise<Result<null, string>>;
   /** Why a path, relative to that folder, is not a file; null if it is one. */
   fileProblem(path: string, from: string): string | null;
   readonly proofs: ProofChecks;
@@ -58,6 +61,7 @@ export class MessageHandler {
   readonly #run: MessageHandlerOptions['run'];
   readonly #state: RunState;
   readonly #waits: PendingWaits;
+  readonly #keys: TypedKeys;
   #whenDurable: (() => void)[] = [];
   /** Those that calls wait for. `text`: the prompt and the approvers. */
   readonly #questions = new Set<{ readonly gate: string; readonly step: string; readonly text: string }>();
@@ -70,6 +74,7 @@ export class MessageHandler {
     this.#run = options.run;
     this.#state = options.run.state;
     this.#waits = new PendingWaits(options.run.state, options.clock);
+    this.#keys = new TypedKeys(options);
   }
 
   /** Null if the sender has gone away, or this engine has ended before it could answer; the next one may. */
@@ -122,6 +127,8 @@ export class MessageHandler {
       case 'approval':
       case 'answer':
         return this.#inTurn(() => this.#decide(message));
+      case 'type-keys':
+        return this.#keys.answer(message);
       case 'ping':
         return { kind: 'pong', workflow: this.#run.id };
     }

@@ -47,7 +47,7 @@ describe('messages of the specification', () => {
 
   test('an approval has notes, a rejection has a reason', () => {
     const gate = { type: 'approval', gate_id: 'review' };
-    const decided = { kind: 'approval', gate: 'review', by: null, agent: null, proof: null, message: null };
+    const decided = { kind: 'approval', gate: 'review', by: null, agent: null, proof: null, via: null, message: null };
     expect(parse({ ...gate, approved: true, notes: 'fine' })).toEqual({ ...decided, approved: true, notes: 'fine' });
     expect(parse({ ...gate, approved: false, reason: 'no' })).toEqual({ ...decided, approved: false, notes: 'no' });
   });

@@ -153,6 +153,17 @@ const MESSAGES = {
     text: fields.smallText('text') ?? fields.missing('text'),
     ...decider(fields),
   }),
+  type_keys: (fields: Fields) => ({
+    kind: 'type-keys' as const,
+    agent: fields.requiredId('agent'),
+    /** As a terminal sends them, in base64. */
+    keys: fields.smallText('keys') ?? fields.missing('keys'),
+    by: fields.name('by'),
+    /** The person typed while they saw that the agent asks something. */
+    intoDialog: fields.truthy('into_dialog'),
+    proof: fields.proof('proof'),
+    message: fields.word('id'),
+  }),
   ping: () => ({ kind: 'ping' as const }),
 };
 
@@ -164,6 +175,8 @@ function decider(fields: Fields) {
     agent: fields.name('agent'),
     /** That a person decided; null if it has none, or one that cannot be read. */
     proof: fields.proof('proof'),
+    /** Where it was decided, such as `page`; null: in a terminal. */
+    via: fields.name('via'),
     message: fields.name('id'),
   };
 }

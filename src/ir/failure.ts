@@ -76,10 +76,23 @@ export interface Failure {
   readonly retryAt: number | null;
   /** Temporary, but its end is unknown: the step waits until the run is resumed. It does not count as a retry. */
   readonly parks?: boolean;
+  /** What the next attempt waits for, if it is known. */
+  readonly waitingFor?: WaitingFor;
   /** Replaces the prompt in the next attempt, in the same session; null repeats the prompt. */
   readonly reprompt: string | null;
   /** Cost despite the failure; null if none. */
   readonly usage: Usage | null;
+}
+
+/** The reset of a usage limit, or the end of quiet hours. */
+export interface WaitingFor {
+  readonly kind: 'limit' | 'quiet';
+  /** In milliseconds since 1970; null if unknown. */
+  readonly until: number | null;
+  /** Adapter and credential; null for quiet hours. */
+  readonly account: string | null;
+  /** The run whose agent reported the limit; null for quiet hours. */
+  readonly reportedBy: string | null;
 }
 
 export function failure(kind: FailureKind, message: string, more: Partial<Failure> = {}): Failure {

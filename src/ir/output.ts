@@ -95,4 +95,25 @@ export function asType(value: Json, type: ValueType): Result<Json, string> {
 }
 
 /** Cost of an effect; null if not reported. */
-export type Usage = Readonly<{ usd: number | null; tokens: number | null }>;
+export interface Usage {
+  readonly usd: number | null;
+  readonly tokens: number | null;
+  /** The kinds of its tokens; absent if not reported. */
+  readonly parts?: TokenParts;
+  /** The model as its program names it; absent if not reported. */
+  readonly model?: string;
+  /** In dollars, from the prices of the configuration, if the program reported none. */
+  readonly computedUsd?: number;
+}
+
+export interface TokenParts {
+  /** Input that is not cached. */
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+/** As reported, or else as computed; null if unknown. */
+export function priceOf({ usd, computedUsd }: Usage): number | null {
+  return usd ?? computedUsd ?? null;
+}

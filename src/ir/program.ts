@@ -223,6 +223,8 @@ export interface RunRequest {
   readonly folder?: string;
   /** Lanes may work in folders outside of it. */
   readonly allowOutside: boolean;
+  /** It starts no turn in quiet hours; absent: it does. */
+  readonly background?: true;
   /** What agents may do without asking. Absent if nobody chose. */
   readonly permissions?: Permissions;
   readonly allowance: Allowance;
@@ -230,6 +232,8 @@ export interface RunRequest {
   readonly budgets?: Budgets;
   /** The run whose budget it shares, because it is a fork of it, directly or through others; absent if there is none. */
   readonly origin?: string;
+  /** Trace context of the program that started the run (W3C `traceparent`); absent if there is none. */
+  readonly traceparent?: string;
   /** What the command line said, for forks with another workflow; absent in runs of earlier versions. */
   readonly given?: GivenFlags;
 }

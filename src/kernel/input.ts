@@ -71,6 +71,8 @@ export interface GateVerdict {
   readonly answer: string | null;
   /** Absent in journals of earlier versions. */
   readonly proof?: VerdictProof;
+  /** Where the person decided, such as `page`; absent: in a terminal. Nobody has proven it. */
+  readonly via?: string;
 }
 
 /** What shows who decided: the key of a person, their signature, or the session of an agent. `time`: as signed. */

@@ -1,6 +1,7 @@
 // What the turns of a run have cost, and may still cost: as it counts against budgets.
 
-import type { Usage } from '../ir/output.ts';
+import { priceOf, type Usage } from '../ir/output.ts';
+import type { Allowance, Budgets } from '../ir/program.ts';
 import { getOrAdd } from './collections.ts';
 
 /** What the turns of a run have cost and may still cost, as it counts against budgets. */
@@ -36,6 +37,21 @@ export function emptySpending(): Spending {
   return { usd: 0, tokens: 0, usdByAgent: new Map(), charges: [], reservations: new Map(), known: new Map() };
 }
 
+/** What a run may spend. */
+interface SpendingLimits {
+  readonly budgets: Budgets | null;
+  readonly allowance: Allowance;
+}
+
+export function hasBudget(limits: SpendingLimits): boolean {
+  const { budgets } = limits;
+  return hasRunBudget(limits) || (budgets !== null && (budgets.agentUsd !== null || budgets.days));
+}
+
+export function hasRunBudget({ budgets, allowance }: SpendingLimits): boolean {
+  return allowance.usd !== null || allowance.tokens !== null || (budgets !== null && budgets.runUsd !== null);
+}
+
 export const KNOWN_MAX = 20;
 export function reserve(
   spending: Spending,
@@ -56,7 +72,7 @@ export function charge(spending: Spending, step: string, usage: Usage, at: numbe
   if (reservation === undefined) return;
   const { agent, turn } = reservation;
   spending.usdByAgent.set(agent, sumOf(spending.usdByAgent.get(agent) ?? 0, usd));
-  if (usage.usd === null) return;
+  if (priceOf(usage) === null) return;
   for (const key of [turn, modelOf(turn)]) {
     const known = getOrAdd(spending.known, key, () => []);
     known.push({ usd, tokens });
@@ -66,7 +82,7 @@ export function charge(spending: Spending, step: string, usage: Usage, at: numbe
 
 /** budget/3 */
 function chargeOf(usage: Usage, reservation: KnownCost | undefined): KnownCost {
-  return { usd: usage.usd ?? reservation?.usd ?? 0, tokens: usage.tokens ?? reservation?.tokens ?? 0 };
+  return { usd: priceOf(usage) ?? reservation?.usd ?? 0, tokens: usage.tokens ?? reservation?.tokens ?? 0 };
 }
 
 /** Rounded, so that ten times $0.20 is exactly $2. */

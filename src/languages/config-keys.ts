@@ -14,6 +14,8 @@ import {
   key,
   type Key,
   listOf,
+  matching,
+  needed,
   type Table,
   tableOf,
   words,
@@ -97,6 +99,14 @@ export const SECRETS: Table = {
   ],
 };
 
+export const TELEMETRY: Table = {
+  name: 'telemetry',
+  doc: 'Traces of runs for OpenTelemetry.',
+  keys: [
+    key('otlp', FILLED, 'Address of an OTLP receiver (HTTP), such as http://127.0.0.1:4318; /v1/traces is added.'),
+  ],
+};
+
 const ABOVE_0 = { kind: 'number', above: 0 } as const;
 
 export const BUDGET: Table = {
@@ -108,6 +118,87 @@ export const BUDGET: Table = {
     key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
     key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
     key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
+  ],
+};
+
+const PRICE: Table = {
+  name: 'price',
+  doc: 'Dollars for a million tokens.',
+  keys: [
+    needed('input', amount(0), 'Of input that is not cached.'),
+    needed('output', amount(0), 'Of output.'),
+    key('cached', amount(0), 'Of input from the cache of the provider; default that of input.'),
+  ],
+};
+
+/** `ADAPTER/MODEL` or `ADAPTER/*`. */
+export const PRICED = '^[^/]+/.+$';
+
+const PRICES: Table = {
+  name: 'prices',
+  doc: 'Prices of turns that report tokens but no dollars, by ADAPTER/MODEL or ADAPTER/*.',
+  keys: [],
+  others: { shape: tableOf(() => PRICE), names: PRICED },
+};
+
+export const PRICE_KEYS = PRICE.keys;
+
+export const ACCOUNTS: Table = {
+  name: 'accounts',
+  doc: 'Usage limits, which all runs with the same account share.',
+  keys: [key('spread', DURATION, 'Time over which waiting turns start after the reset of a limit; default 60s.')],
+};
+
+/** `08:00-18:00` */
+export const HOURS = String.raw`^([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)$`;
+
+export const QUIET: Table = {
+  name: 'quiet',
+  doc: 'When runs that were started with --background start no turn of an agent.',
+  keys: [
+    needed('hours', matching(HOURS), 'From when until when, such as 08:00-18:00; may be over midnight.'),
+    key('timezone', FILLED, 'Time zone of these hours, such as Europe/Berlin; default that of the machine.'),
+  ],
+};
+
+export const NOTICE_KINDS = ['gate', 'question', 'failed', 'done', 'paused', 'limit', 'stuck'] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+export const WEBHOOK_FORMATS = ['json', 'slack', 'ntfy', 'discord'] as const;
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
+
+export const WEBHOOK: Table = {
+  name: 'webhook',
+  doc: 'An address that gets a POST for each notification.',
+  keys: [
+    needed('url', FILLED, 'The address: http or https, or $NAME of an environment variable that contains it.'),
+    key('format', words(WEBHOOK_FORMATS), 'What the body is made for; default json.'),
+    key(
+      'secret',
+      matching(String.raw`^\$[A-Za-z_][A-Za-z0-9_]*$`),
+      'Signs the body: $NAME of an environment variable.',
+    ),
+  ],
+};
+
+export const NOTIFY: Table = {
+  name: 'notify',
+  doc: 'Who is told what.',
+  keys: [
+    key('on', listOf(words(NOTICE_KINDS)), 'What people are told of; default all but done and limit.'),
+    key('command', FILLED, 'Command that is run with sh -c, with the notification as JSON on standard input.'),
+    key(
+      'webhook',
+      either(
+        FILLED,
+        tableOf(() => WEBHOOK),
+      ),
+      'An address that gets a POST for each notification.',
+    ),
+    key('desktop', BOOLEAN, 'Whether the desktop shows notifications; default false.'),
+    key('bell', BOOLEAN, 'Whether the terminal of meow run rings; default false.'),
+    key('after', DURATION, 'Time after which people are told, unless it is decided by then; default 0s.'),
+    key('repeat', DURATION, 'Time after which people are told again while it waits; default never.'),
   ],
 };
 
@@ -151,6 +242,26 @@ export const CONFIG: Document = {
         'How much runs may spend.',
       ),
       key(
+        'prices',
+        tableOf(() => PRICES),
+        'Prices of turns that report tokens but no dollars.',
+      ),
+      key(
+        'accounts',
+        tableOf(() => ACCOUNTS),
+        'Usage limits of accounts.',
+      ),
+      key(
+        'quiet',
+        tableOf(() => QUIET),
+        'When runs in the background start no turn.',
+      ),
+      key(
+        'notify',
+        tableOf(() => NOTIFY),
+        'Who is told what.',
+      ),
+      key(
         'serve',
         tableOf(() => SERVE),
         'What meow serve does.',
@@ -164,6 +275,11 @@ export const CONFIG: Document = {
         'secrets',
         tableOf(() => SECRETS),
         'Values that are masked wherever meow records, shows or sends them.',
+      ),
+      key(
+        'telemetry',
+        tableOf(() => TELEMETRY),
+        'Traces of runs for OpenTelemetry.',
       ),
       ...CONDUCTOR_SECTIONS,
       ...IGNORED,

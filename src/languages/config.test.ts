@@ -30,8 +30,28 @@ day_usd = 20.5
 day_tokens = 1000
 agent_usd = 2
 reserve_usd = 0.25
+[prices]
+"claude/opus" = { input = 5, cached = 0.5, output = 25 }
+"codex/*" = { input = 1, output = 10 }
+[accounts]
+spread = "30s"
+[quiet]
+hours = "22:30-06:00"
+timezone = "Europe/Berlin"
+[notify]
+on = ["gate", "done"]
+command = "say"
+webhook = { url = "https://example.com/hook", format = "ntfy", secret = "$S" }
+desktop = true
+bell = true
+after = "30s"
+repeat = "4h"
 [serve]
 resume = false
+[telemetry]
+otlp = "http://127.0.0.1:4318"
+[secrets]
+env = ["DEPLOY_*"]
 [conductor]
 allowed_entrypoints = ["scripts/*"]
 env_allow = ["CI"]
@@ -62,11 +82,37 @@ artifacts = ["junit.xml"]
     limits: { ...DEFAULT_CONFIG.limits, expansionDepthMax: 50, stepsMax: 1000, stateFileBytesMax: 10_000_000 },
     gates: { remind: 'notify-send', remindEveryMs: 3_600_000, allowedSigners: '~/signers' },
     money: {
-      budgets: [{ scope: 'project', runUsd: 5, dayUsd: 20.5, dayTokens: 1000, agentUsd: 2, reserveUsd: 0.25 }],
+      budgets: [
+        {
+          scope: 'project',
+          runUsd: 5,
+          dayUsd: 20.5,
+          dayTokens: 1000,
+          agentUsd: 2,
+          reserveUsd: 0.25,
+        },
+      ],
+      prices: {
+        'claude/opus': { input: 5, cached: 0.5, output: 25 },
+        // Cached input costs what other input costs, unless it says so.
+        'codex/*': { input: 1, cached: 1, output: 10 },
+      },
+      spreadMs: 30_000,
+      quiet: { from: 22 * 60 + 30, to: 360, timezone: 'Europe/Berlin' },
+    },
+    notify: {
+      on: ['gate', 'done'],
+      command: 'say',
+      webhook: { url: 'https://example.com/hook', format: 'ntfy', secret: '$S' },
+      desktop: true,
+      bell: true,
+      afterMs: 30_000,
+      repeatMs: 14_400_000,
     },
     serve: { resume: false },
     retention: null,
-    secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
+    telemetry: { otlp: 'http://127.0.0.1:4318' },
+    secretNames: ['DEPLOY_*'],
     conductor: {
       allowedEntrypoints: ['scripts/*'],
       envAllow: ['CI'],
@@ -89,6 +135,14 @@ artifacts = ["junit.xml"]
       validators: { tests: { command: 'npm test', cwd: 'app', timeoutMs: 90_000, artifacts: ['junit.xml'] } },
     },
   });
+});
+
+test('a receiver of traces is an address that may be called', () => {
+  for (const otlp of ['collector:4317', 'ftp://x', 'http://169.254.169.254']) {
+    const { config, diagnostics } = read(`[telemetry]\notlp = "${otlp}"\n`);
+    expect(config).toBeNull();
+    expect(diagnostics.map(({ code }) => code)).toEqual(['invalid-url']);
+  }
 });
 
 test('protected are the branches that most projects have, until a configuration says otherwise', () => {

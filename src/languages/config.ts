@@ -9,8 +9,10 @@ import { DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
 import { AGENTS, CONFIG, GATES, LIMITS, RETENTION, RETENTION_STATUSES, SECRETS, SERVE, TMUX } from './config-keys.ts';
 import { namesOf } from './keys.ts';
 import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } from './money-config.ts';
+import { DEFAULT_NOTIFY, type NotifyConfig, readNotifyConfig } from './notify-config.ts';
 import { checkKeys, createReport, type Report } from './report.ts';
 import { booleanAt, countAt, durationAt, filledStringAt, tableAt, wordAt } from './toml-fields.ts';
+import { DEFAULT_TELEMETRY, readTelemetryConfig, type TelemetryConfig } from './telemetry-config.ts';
 import { describeToml, type TomlTable } from './toml-tree.ts';
 import { readToml } from './toml.ts';
 
@@ -29,11 +31,13 @@ export interface Config {
   readonly conductor: ConductorConfig;
   readonly gates: GatesConfig;
   readonly money: MoneyConfig;
+  readonly notify: NotifyConfig;
   readonly serve: ServeConfig;
   /** What `meow serve` removes; null: nothing. */
   readonly retention: RetentionConfig | null;
   /** Names of environment variables whose values are secrets. `*` stands for any characters. */
   readonly secretNames: readonly string[];
+  readonly telemetry: TelemetryConfig;
 }
 
 export interface ServeConfig {
@@ -69,9 +73,11 @@ export const DEFAULT_CONFIG: Config = {
   conductor: DEFAULT_CONDUCTOR,
   gates: { remind: null, remindEveryMs: null, allowedSigners: null },
   money: DEFAULT_MONEY,
+  notify: DEFAULT_NOTIFY,
   serve: { resume: true },
   retention: null,
   secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
+  telemetry: DEFAULT_TELEMETRY,
 };
 
 export interface ConfigInput {
@@ -110,9 +116,11 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     conductor: readConductorConfig(report, root, base.conductor),
     gates: readGates(report, root, base.gates),
     money: readMoneyConfig(report, root, base.money, scope),
+    notify: readNotifyConfig(report, root, base.notify),
     serve: readServe(report, root, base.serve),
     retention: readRetention(report, root, base.retention),
     secretNames: readSecretNames(report, root) ?? base.secretNames,
+    telemetry: readTelemetryConfig(report, root, base.telemetry),
   };
 }
 

@@ -1,14 +1,28 @@
-// The sections of the configuration about money: [budget].
+// The sections of the configuration about money and limits: [budget], [prices], [accounts], [quiet].
 
-import { BUDGET } from './config-keys.ts';
+import { type Hours, zoneProblem } from '../base/time-zone.ts';
+import { ACCOUNTS, BUDGET, HOURS, PRICE_KEYS, PRICED, QUIET } from './config-keys.ts';
 import { namesOf } from './keys.ts';
-import { checkKeys, type Report } from './report.ts';
-import { countAt, tableAt, wrongType } from './toml-fields.ts';
+import { checkKeys, missing, type Report } from './report.ts';
+import { countAt, durationAt, stringAt, tableAt, wrongType } from './toml-fields.ts';
 import type { TomlTable } from './toml-tree.ts';
 
 export interface MoneyConfig {
   /** Of each file that has one: all of them hold. */
   readonly budgets: readonly BudgetConfig[];
+  /** By `ADAPTER/MODEL` or `ADAPTER/*`. */
+  readonly prices: Readonly<Record<string, Price>>;
+  /** Time over which turns start that have waited for the reset of a limit. */
+  readonly spreadMs: number;
+  /** Null: always loud. */
+  readonly quiet: Hours | null;
+}
+
+/** Dollars for a million tokens. */
+export interface Price {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
 }
 
 /** Dollars and tokens; null is unlimited. */
@@ -24,13 +38,72 @@ export interface BudgetConfig {
 
 export type ConfigScope = 'user' | 'project';
 
-export const DEFAULT_MONEY: MoneyConfig = { budgets: [] };
+export const DEFAULT_MONEY: MoneyConfig = { budgets: [], prices: {}, spreadMs: 60_000, quiet: null };
 
 const RESERVE_USD = 0.5;
 
 export function readMoneyConfig(report: Report, root: TomlTable, base: MoneyConfig, scope: ConfigScope): MoneyConfig {
   const budget = readBudget(report, root, scope);
-  return budget === null ? base : { budgets: [...base.budgets, budget] };
+  return {
+    budgets: budget === null ? base.budgets : [...base.budgets, budget],
+    prices: { ...base.prices, ...readPrices(report, root) },
+    spreadMs: readSpread(report, root) ?? base.spreadMs,
+    quiet: readQuiet(report, root) ?? base.quiet,
+  };
+}
+
+const PRICE_HINT =
+  'For example "ADAPTER/MODEL" = { input = 5, cached = 0.5, output = 25 }; "ADAPTER/*" is for all its models.';
+
+function readPrices(report: Report, root: TomlTable): Readonly<Record<string, Price>> {
+  const table = tableAt(report, root, 'prices', `Write [prices] and below it a line for each model. ${PRICE_HINT}`);
+  const prices: [string, Price][] = [];
+  for (const { key, keyPlace, value } of table?.entries.values() ?? []) {
+    if (!new RegExp(PRICED, 'u').test(key)) {
+      report.error('invalid-name', keyPlace, `the price "${key}" names no model`, PRICE_HINT);
+    } else if (value.kind !== 'table') {
+      wrongType(report, value, `the price of "${key}" must be a table`, PRICE_HINT);
+    } else {
+      checkKeys(report, value, namesOf(PRICE_KEYS), `the price of "${key}"`, 'warning');
+      for (const name of ['input', 'output'])
+        if (!value.entries.has(name)) missing(report, value.place, `the price of "${key}"`, name, PRICE_HINT);
+      const [input, cached, output] = ['input', 'cached', 'output'].map((name) => amountAt(report, value, name));
+      if (typeof input === 'number' && typeof output === 'number')
+        prices.push([key, { input, cached: cached ?? input, output }]);
+    }
+  }
+  return Object.fromEntries(prices);
+}
+
+function readSpread(report: Report, root: TomlTable): number | null {
+  const table = tableAt(report, root, 'accounts', 'Write [accounts] and below it spread = "60s".');
+  if (table === null) return null;
+  checkKeys(report, table, namesOf(ACCOUNTS.keys), '[accounts]', 'warning');
+  return durationAt(report, table, 'spread');
+}
+
+const HOURS_HINT = 'For example hours = "08:00-18:00"; "00:00-24:00" for always.';
+
+function readQuiet(report: Report, root: TomlTable): Hours | null {
+  const table = tableAt(report, root, 'quiet', `Write [quiet] and below it the hours. ${HOURS_HINT}`);
+  if (table === null) return null;
+  checkKeys(report, table, namesOf(QUIET.keys), '[quiet]', 'warning');
+  const hours = stringAt(report, table, 'hours', HOURS_HINT);
+  if (!table.entries.has('hours')) missing(report, table.place, '[quiet]', 'hours', HOURS_HINT);
+  const zone = stringAt(report, table, 'timezone', 'For example timezone = "Europe/Berlin".');
+  const problem = zone === null ? null : zoneProblem(zone.value);
+  if (zone !== null && problem !== null)
+    report.error('unknown-timezone', zone.place, problem, 'For example timezone = "Europe/Berlin" or "UTC".');
+  if (hours === null) return null;
+  if (!new RegExp(HOURS, 'u').test(hours.value)) {
+    const message = `"hours" must be two times, got ${JSON.stringify(hours.value)}`;
+    return report.error('invalid-value', hours.place, message, HOURS_HINT);
+  }
+  const [from = 0, to = 0] = hours.value.split('-').map((time) => {
+    const [hour = 0, minute = 0] = time.split(':').map(Number);
+    return hour * 60 + minute;
+  });
+  return { from, to, timezone: zone?.value ?? null };
 }
 
 function readBudget(report: Report, root: TomlTable, scope: ConfigScope): BudgetConfig | null {

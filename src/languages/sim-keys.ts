@@ -31,8 +31,14 @@ export const CRASH_SIGNALS = [
 
 export const COST = {
   name: 'cost',
-  doc: 'Cost of a headless turn; missing values are not reported.',
-  keys: [key('usd', amount(0), 'Cost in dollars.'), key('tokens', amount(0), 'Number of tokens.')],
+  doc: 'Cost of the work on a prompt; missing values are not reported.',
+  keys: [
+    key('usd', amount(0), 'Cost in dollars.'),
+    key('tokens', amount(0), 'Number of tokens; default the sum of the three kinds.'),
+    key('input', amount(0), 'Tokens of input that is not cached.'),
+    key('cached', amount(0), 'Tokens of input from a cache.'),
+    key('output', amount(0), 'Tokens of output.'),
+  ],
 } as const satisfies Table;
 
 const TRUE = { kind: 'true' } as const;
@@ -56,7 +62,7 @@ const VERBS = [
   key(
     'cost',
     tableOf(() => COST),
-    'Reports the cost of a headless turn.',
+    'Reports the cost of its work on the prompt.',
   ),
   key('fail', STRING, 'Ends its turn with an error.'),
   key('limit', STRING, 'Reports a usage limit; a duration is the time until it is reset.'),

@@ -28,6 +28,7 @@ export type Route =
   | { readonly kind: 'workflows'; readonly file: string | null }
   | { readonly kind: 'compare'; readonly a: RunName | null; readonly b: RunName | null }
   | { readonly kind: 'usage' }
+  | { readonly kind: 'schedule' }
   | { readonly kind: 'run'; readonly of: RunName; readonly view: RunViewName; readonly selection: RunSelection }
   | { readonly kind: 'not-found'; readonly path: string };
 
@@ -57,6 +58,7 @@ export function parseAddress(path: string, query: string): Route {
     case 'compare':
       return { kind: 'compare', a: parseRunName(parameters.get('a')), b: parseRunName(parameters.get('b')) };
     case 'usage':
+    case 'schedule':
       return { kind: first };
     default:
       return { kind: 'not-found', path };

@@ -11,6 +11,7 @@ import { KeysDialog } from './keys-dialog.tsx';
 import { MessagePage } from './message-page.tsx';
 import { navigate, route } from './router.ts';
 import { RunPage } from './run/run-page.tsx';
+import { SchedulePage } from './schedule-page.tsx';
 import { age, line, moment } from './shown-text.ts';
 import { BottomBar, focusFind, TopBar } from './top-bar.tsx';
 import { UsagePage } from './usage-page.tsx';
@@ -38,6 +39,7 @@ const PAGE_KEYS: readonly KeyCommand[] = [
   { key: 'g i', label: 'go to the inbox', press: () => navigate('/inbox') },
   { key: 'g w', label: 'go to the workflows', press: () => navigate('/workflows') },
   { key: 'g u', label: 'go to the usage', press: () => navigate('/usage') },
+  { key: 'g s', label: 'go to the schedule', press: () => navigate('/schedule') },
   { key: 'g c', label: 'compare two runs', press: () => navigate('/compare') },
   { key: '/', label: 'find', press: focusFind },
 ];
@@ -78,6 +80,8 @@ function Shown() {
       return <ComparePage a={shown.a} b={shown.b} />;
     case 'usage':
       return <UsagePage />;
+    case 'schedule':
+      return <SchedulePage />;
     case 'not-found':
       return (
         <MessagePage title="Not found">

@@ -38,7 +38,6 @@ let socket: WebSocket | null = null;
 let retryMs = RETRY_MIN_MS;
 let retry: ReturnType<typeof setTimeout> | null = null;
 let heardAt = 0;
-let answersPings = false;
 let tickedAt = 0;
 
 /** Call once. */
@@ -75,7 +74,6 @@ function open(): void {
   const opened = new WebSocket(`${location.protocol === 'https:' ? 'wss:' : 'ws:'}//${location.host}${SOCKET_PATH}`);
   socket = opened;
   heardAt = Date.now();
-  answersPings = false;
   opened.addEventListener('open', () => {
     if (socket !== opened) return;
     retryMs = RETRY_MIN_MS;
@@ -87,7 +85,6 @@ function open(): void {
     if (socket !== opened) return;
     heardAt = Date.now();
     const message = JSON.parse(String(data)) as ServerMessage;
-    if (message.kind === 'pong') answersPings = true;
     for (const subscription of subscriptions) subscription.receive(message);
   });
   opened.addEventListener('close', () => {
@@ -124,7 +121,7 @@ function tick(): void {
 /** Timers of a hidden page are slow: what it has not heard in time says nothing. */
 function isSilent(now: number): boolean {
   if (socket === null || document.hidden || now - heardAt <= SILENCE_MS) return false;
-  return socket.readyState === WebSocket.CONNECTING || (socket.readyState === WebSocket.OPEN && answersPings);
+  return socket.readyState === WebSocket.CONNECTING || socket.readyState === WebSocket.OPEN;
 }
 
 /** While a page is hidden a socket may be lost without a sign. */

@@ -1,9 +1,12 @@
-// The agents of runs that go on: who is at work, and who asks.
+// The agents of active runs: which ones work, and which ones ask something.
 
+import { useEffect, useState } from 'preact/hooks';
 import type { FleetAgent } from '../view/fleet.ts';
 import { runAddress } from './addresses.ts';
+import { useDocument } from './document-store.ts';
 import { StatusIcon } from './icons.tsx';
 import { line } from './shown-text.ts';
+import type { AgentLinesDocument } from '../web/protocol.ts';
 
 /** The others are counted. */
 const SHOWN_MAX = 30;
@@ -11,6 +14,7 @@ const RANKS: readonly FleetAgent['shown'][] = ['waiting', 'active', 'starting', 
 
 export function FleetAgents({ agents }: { readonly agents: readonly FleetAgent[] }) {
   const shown = agents.toSorted((a, b) => rankOf(a) - rankOf(b)).slice(0, SHOWN_MAX);
+  const lines = useAgentLines(agents.some(({ status }) => status === 'active'));
   const atWork = agents.filter(({ shown: status }) => status === 'active' || status === 'starting').length;
   return (
     <section aria-label="Agents">
@@ -25,7 +29,7 @@ export function FleetAgents({ agents }: { readonly agents: readonly FleetAgent[]
       ) : (
         <ul class="card agents">
           {shown.map((agent) => (
-            <Agent key={`${agent.project}/${agent.run}/${agent.id}`} agent={agent} />
+            <Agent key={keyOf(agent)} agent={agent} lines={lines.get(keyOf(agent)) ?? []} />
           ))}
           {agents.length > shown.length && <li class="dim">{agents.length - shown.length} more</li>}
         </ul>
@@ -34,7 +38,13 @@ export function FleetAgents({ agents }: { readonly agents: readonly FleetAgent[]
   );
 }
 
-function Agent({ agent: { project, run, id, shown, adapter, step } }: { readonly agent: FleetAgent }) {
+interface AgentProps {
+  readonly agent: FleetAgent;
+  /** The last that its terminal has printed. */
+  readonly lines: readonly string[];
+}
+
+function Agent({ agent: { project, run, id, shown, adapter, step }, lines }: AgentProps) {
   return (
     <li data-status={shown}>
       <div class="l1">
@@ -50,6 +60,13 @@ function Agent({ agent: { project, run, id, shown, adapter, step } }: { readonly
           {step !== null && shown === 'active' && ` ${line(step, 60)}`}
         </span>
       </div>
+      {shown === 'active' && lines.length > 0 && (
+        <pre class="peek" aria-label={`Terminal of ${line(id, 60)}, last lines`}>
+          {lines.map((text, index) => (
+            <div key={index}>{line(text, 120)}</div>
+          ))}
+        </pre>
+      )}
     </li>
   );
 }
@@ -57,4 +74,25 @@ function Agent({ agent: { project, run, id, shown, adapter, step } }: { readonly
 function rankOf({ shown }: FleetAgent): number {
   const rank = RANKS.indexOf(shown);
   return rank < 0 ? RANKS.length : rank;
+}
+
+const LINES_MS = 3_000;
+
+/** Asked for again while agents are at work and the page is seen. */
+function useAgentLines(areAtWork: boolean): ReadonlyMap<string, readonly string[]> {
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    if (!areAtWork) return undefined;
+    const timer = setInterval(() => {
+      if (!document.hidden) setRound((before) => before + 1);
+    }, LINES_MS);
+    return () => clearInterval(timer);
+  }, [areAtWork]);
+  const loaded = useDocument<AgentLinesDocument>(areAtWork ? '/data/agent-lines' : null, round);
+  if (loaded.kind !== 'loaded') return new Map();
+  return new Map(loaded.document.agents.map(({ agent, lines, ...of }) => [keyOf({ ...of, id: agent }), lines]));
+}
+
+function keyOf({ project, run, id }: Pick<FleetAgent, 'project' | 'run' | 'id'>): string {
+  return JSON.stringify([project, run, id]);
 }

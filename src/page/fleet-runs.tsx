@@ -1,4 +1,4 @@
-// The runs of the fleet as two tables: those that go on, and those that have ended.
+// The runs of the fleet as two tables: active runs, and runs that have ended.
 
 import type { ComponentChildren } from 'preact';
 import type { FleetRun } from '../view/fleet.ts';
@@ -148,13 +148,20 @@ function shownCounts({ counts, shown }: FleetRun, waiting: number): ShownCounts 
   if (counts === null) return {};
   const { done, failed, pending, running } = counts;
   const asking = Math.min(waiting, running);
-  // Nothing is under way in a parked run: what is next waits for a usage limit.
+  // No step of a parked run is in progress: the next one waits for a usage limit.
   const parked = shown === 'parked' ? Math.min(1, pending) : 0;
   return { done, running: running - asking, waiting: asking, failed, parked, pending: pending - parked };
 }
 
 function Now({ run }: { readonly run: FleetRun }) {
   if (run.problem !== null) return <Problem of={run.problem} />;
+  if (run.shown === 'parked' && run.limit?.until !== null && run.limit !== null)
+    return (
+      <>
+        usage limit of {line(run.limit.adapter ?? 'its agents', 40)} · goes on at{' '}
+        <b class="num">{moment(Date.parse(run.limit.until), now.peek())}</b>
+      </>
+    );
   if (run.now !== null) return <>{line(run.now)}</>;
   return <span class="dim">{statusWord(run.shown)}</span>;
 }

@@ -1,11 +1,12 @@
-// What all runs have cost today, and the budgets of runs that go on.
+// What all runs have cost today, and the budgets of active runs.
 
-import { hasEnded } from '../view/fleet.ts';
-import type { UsageDocument } from '../web/protocol.ts';
+import { type FleetRun, hasEnded } from '../view/fleet.ts';
+import type { SchedulesDocument, UsageDocument } from '../web/protocol.ts';
 import { useDocument } from './document-store.ts';
 import { fleet } from './fleet-store.ts';
 import { amountText, Meter, NOTHING_SPENT, sum } from './money.tsx';
-import { dollars, line } from './shown-text.ts';
+import { Next } from './schedule-page.tsx';
+import { dollars, line, moment } from './shown-text.ts';
 import { dayOf } from './usage-sums.ts';
 import { now } from './clock.ts';
 
@@ -46,6 +47,8 @@ export function FleetUsage() {
             </div>
           )}
         </div>
+        <Limits runs={runs} />
+        <NextScheduled />
         {budgets.slice(0, BUDGETS_MAX).map(({ id, project, usd, limit }) => (
           <div key={`${project}/${id}`}>
             <div class="l">
@@ -59,5 +62,46 @@ export function FleetUsage() {
         ))}
       </div>
     </section>
+  );
+}
+
+/** Windows of usage that are full: agents do not tell how full the others are. */
+function Limits({ runs }: { readonly runs: readonly FleetRun[] }) {
+  const full = new Map<string, string | null>();
+  for (const { limit } of runs) {
+    if (limit === null) continue;
+    const name = limit.adapter ?? 'an agent';
+    const known = full.get(name) ?? null;
+    full.set(name, known === null || (limit.until ?? '') > known ? limit.until : known);
+  }
+  return (
+    <>
+      {[...full].map(([adapter, until]) => (
+        <div key={adapter}>
+          <div class="l">
+            <span>{line(adapter, 60)} · usage window</span>
+            <span class="num">full{until !== null && ` · resets ${moment(Date.parse(until), now.value)}`}</span>
+          </div>
+          <Meter share={1} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+function NextScheduled() {
+  const listed = useDocument<SchedulesDocument>('/data/schedules');
+  const schedules = listed.kind === 'loaded' ? listed.document.schedules : [];
+  const [first] = schedules
+    .filter(({ next }) => next !== null)
+    .toSorted((a, b) => ((a.next ?? '') < (b.next ?? '') ? -1 : 1));
+  if (first === undefined) return null;
+  return (
+    <div class="l">
+      <a href="/schedule">Next on schedule</a>
+      <span class="num">
+        {line(first.name, 40)} · <Next at={first.next} />
+      </span>
+    </div>
   );
 }

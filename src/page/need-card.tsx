@@ -3,6 +3,7 @@
 import type { FleetNeed } from '../view/fleet.ts';
 import { gateKey, inboxAddress, runAddress } from './addresses.ts';
 import { Age } from './age.tsx';
+import { endOfDialog } from './dialog-end.ts';
 import { ForeignText } from './foreign-text.tsx';
 import { GateActions } from './gate-actions.tsx';
 import { StatusIcon } from './icons.tsx';
@@ -26,7 +27,7 @@ export function NeedCard({ need }: { readonly need: FleetNeed }) {
       </header>
       {kind === 'dialog' ? (
         <pre>
-          <ForeignText of={endOf(prompt ?? '')} />
+          <ForeignText of={endOfDialog(prompt ?? '')} />
         </pre>
       ) : (
         <p>
@@ -40,22 +41,16 @@ export function NeedCard({ need }: { readonly need: FleetNeed }) {
       </div>
       <footer>
         <GateActions asking={askingOf(need)} kind={kind} />
-        <a class="b quiet opt" href={inboxAddress(gateKey(of, gate))}>
-          Details
-        </a>
-        {agent !== null && (
-          <a class="b quiet opt" href={runAddress(of, 'agents', { agent })}>
+        {agent === null ? (
+          <a class="b quiet opt" href={inboxAddress(gateKey(of, gate))}>
+            Details
+          </a>
+        ) : (
+          <a class="b quiet opt" data-key="t" href={runAddress(of, 'agents', { agent })}>
             Terminal
           </a>
         )}
       </footer>
     </article>
   );
-}
-
-/** The question of a dialog is at the end of the screen. */
-const DIALOG_LINES = 8;
-
-function endOf(screen: string): string {
-  return screen.slice(-8000).trimEnd().split('\n').slice(-DIALOG_LINES).join('\n');
 }

@@ -10,14 +10,18 @@ export const session = signal<SessionDocument | null>(null);
 /** `refused`: the browser has no cookie of this start. */
 export type SessionAnswer = 'accepted' | 'refused' | 'unreachable';
 
+/** A server that hangs is asked again and again: no question stays open. */
+const ANSWER_MS = 5000;
+
 export async function askSession(): Promise<SessionAnswer> {
   try {
-    const response = await fetch('/data/session');
+    const response = await fetch('/data/session', { signal: AbortSignal.timeout(ANSWER_MS) });
     if (!response.ok) return 'refused';
     session.value = (await response.json()) as SessionDocument;
     return 'accepted';
   } catch (error) {
-    if (error instanceof TypeError) return 'unreachable';
+    const isSilent = error instanceof DOMException && error.name === 'TimeoutError';
+    if (error instanceof TypeError || isSilent) return 'unreachable';
     throw error;
   }
 }

@@ -1,6 +1,6 @@
-// The bar at the top of every page: where one is, what needs a person, whether the page is connected.
+// The bar at the top of every page: the current page, what needs a person, and whether the server is connected.
 
-import type { Route } from './addresses.ts';
+import { type Route, runAddress } from './addresses.ts';
 import { connection } from './connection.ts';
 import { wallClock } from './clock.ts';
 import { exported } from './exported.ts';
@@ -17,6 +17,7 @@ const PAGES: readonly { readonly kind: Route['kind']; readonly address: string; 
   { kind: 'inbox', address: '/inbox', name: 'Inbox' },
   { kind: 'workflows', address: '/workflows', name: 'Workflows' },
   { kind: 'usage', address: '/usage', name: 'Usage' },
+  { kind: 'schedule', address: '/schedule', name: 'Schedule' },
 ];
 
 export function TopBar() {
@@ -33,7 +34,15 @@ export function TopBar() {
           <span>/</span>
           <span>{line(shown.of.project)}</span>
           <span>/</span>
-          <b>{line(shown.of.run)}</b>
+          {shown.view === 'agents' && shown.selection.agent !== null ? (
+            <>
+              <a href={runAddress(shown.of, 'agents', { ...shown.selection, agent: null })}>{line(shown.of.run)}</a>
+              <span>/</span>
+              <b>{line(shown.selection.agent, 60)}</b>
+            </>
+          ) : (
+            <b>{line(shown.of.run)}</b>
+          )}
         </div>
       )}
       <nav class="nav" aria-label="Pages">

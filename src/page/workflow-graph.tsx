@@ -2,9 +2,10 @@
 
 import type { Program } from '../ir/program.ts';
 import { foldGroups, type GraphNode, programGraph } from '../view/graph.ts';
-import { type Box, layOut, type Point, type Route } from '../view/layout.ts';
+import { type Box, layOut } from '../view/layout.ts';
 import type { WorkflowDocument } from '../web/protocol.ts';
 import { useDocument } from './document-store.ts';
+import { pathOf } from './edge-path.ts';
 import { line } from './shown-text.ts';
 
 const HEIGHT = 46;
@@ -89,25 +90,4 @@ function widthOf(node: GraphNode): number {
 
 function labelSize(label: string | null): { readonly width: number; readonly height: number } | null {
   return label === null ? null : { width: short(label).length * SMALL_CHARACTER, height: LABEL_HEIGHT };
-}
-
-/** Straight and curved in turn. */
-function pathOf({ points, isSelfLoop }: Route<unknown>): string {
-  const [from, turn, to] = points;
-  if (from === undefined) return '';
-  if (isSelfLoop && turn !== undefined && to !== undefined) {
-    // A cubic curve reaches three quarters of the way to its control points.
-    const reach = from.x + (turn.x - from.x) / 0.75;
-    return `M${at(from)}C${reach} ${from.y} ${reach} ${to.y} ${at(to)}`;
-  }
-  const parts = points.slice(1).map((point, index) => {
-    const before = points[index] ?? point;
-    const middle = (before.y + point.y) / 2;
-    return index % 2 === 0 ? `L${at(point)}` : `C${before.x} ${middle} ${point.x} ${middle} ${at(point)}`;
-  });
-  return `M${at(from)}${parts.join('')}`;
-}
-
-function at({ x, y }: Point): string {
-  return `${x} ${y}`;
 }

@@ -30,9 +30,10 @@ export function WorkflowsPage({ file }: { readonly file: string | null }) {
   const shown = workflows.filter(({ path, workflow, description, project }) =>
     isFound([path, workflow, description, project]),
   );
-  const open = workflows.find((workflow) => workflowKey(workflow) === file);
+  const open = workflows.find((workflow) => workflow.valid && workflowKey(workflow) === file);
+  const starts = open !== undefined && session.value?.readOnly !== true;
   return (
-    <main class={open === undefined ? 'workflows' : 'workflows two'}>
+    <main class={starts ? 'workflows two' : 'workflows'}>
       <div class="pane">
         <h1 class="unseen">Workflows</h1>
         {open !== undefined && <WorkflowGraph key={workflowKey(open)} of={open} />}
@@ -47,7 +48,7 @@ export function WorkflowsPage({ file }: { readonly file: string | null }) {
         )}
         {workflows.length > 0 && shown.length === 0 && <p class="card quiet">No workflow contains this text.</p>}
       </div>
-      {open !== undefined && <StartForm key={workflowKey(open)} of={open} />}
+      {starts && <StartForm key={workflowKey(open)} of={open} />}
     </main>
   );
 }

@@ -90,11 +90,12 @@ function nextToEnd(state: RunState): Input | null {
   const running = [...state.inFlight.values()].filter(({ effect }) => effect?.kind !== 'gate');
   if (state.timers.has('drain') && running.some(({ stopping }) => stopping === null))
     return { kind: 'deadline-passed', timer: 'drain' };
-  const stopped = { kind: 'failure', failure: failure('stopped', 'stopped') } as const;
-  for (const [id, { effect }] of state.inFlight) if (effect?.kind !== 'gate') return finished(id, stopped);
+  for (const [id, { effect }] of state.inFlight) if (effect?.kind !== 'gate') return finished(id, STOPPED);
   for (const [id, { status }] of state.agentEffects) {
     if (status === 'closing') return finished(id, success());
-    if (status === 'opening') return finished(id, stopped);
+    if (status === 'opening') return finished(id, STOPPED);
   }
   return state.cleanup === null ? null : finished(effectId(CLEANUP_STEP, state.cleanups), success());
 }
+
+const STOPPED = { kind: 'failure', failure: failure('stopped', 'stopped') } as const;

@@ -14,7 +14,7 @@ import { implicitTransition, TAG_RULES } from '../ir/machine.ts';
 import type { Program, Step } from '../ir/program.ts';
 import { refuseAnswer } from '../ir/reminder.ts';
 import { allTags, type Tag, type TransitionTag } from '../ir/tags.ts';
-import type { Text } from '../ir/text.ts';
+import type { FilledText, Text } from '../ir/text.ts';
 import type { Transition } from '../ir/transition.ts';
 import { variablesFor } from '../kernel/scope.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
@@ -31,6 +31,9 @@ export class Answers {
   readonly #program: Program;
   readonly #scripts: ReadonlyMap<string, string>;
   readonly #texts = new Map<Step, readonly string[]>();
+  readonly #refusals = new Map<Step, Outcome | null>();
+  /** A pending effect is the same in all copies of its state, and so are the values that its answers need. */
+  readonly #answers = new WeakMap<EffectSpec<FilledText>, readonly Answer[]>();
 
   /** `scripts`: contents of the files that commands execute, by command. */
   constructor(program: Program, scripts: ReadonlyMap<string, string>) {
@@ -39,9 +42,16 @@ export class Answers {
   }
 
   of(state: RunState, step: StepState): readonly Answer[] {
-    const steering = this.#steeringOf(step.definition);
     const { effect } = step;
-    if (steering === null || effect === null) return [];
+    if (effect === null) return [];
+    const known = this.#answers.get(effect) ?? this.#answersTo(state, step, effect);
+    this.#answers.set(effect, known);
+    return known;
+  }
+
+  #answersTo(state: RunState, step: StepState, effect: EffectSpec<FilledText>): readonly Answer[] {
+    const steering = this.#steeringOf(step.definition);
+    if (steering === null) return [];
     const session = step.frame.nextSession;
     const lane = laneContextOf({ variables: variablesFor(state, step), session, spec: effect });
     const found = new Map<string, Answer>();
@@ -54,6 +64,14 @@ export class Answers {
 
   /** An answer without a valid transition: the agent is told what to answer instead. Null for scripts. */
   refusal({ definition }: StepState): Outcome | null {
+    const known = this.#refusals.get(definition);
+    if (known !== undefined) return known;
+    const found = this.#refusalOf(definition);
+    this.#refusals.set(definition, found);
+    return found;
+  }
+
+  #refusalOf(definition: Step): Outcome | null {
     const steering = this.#steeringOf(definition);
     if (steering === null || steering.policy.speaker === 'script' || isCertain(steering.policy)) return null;
     const { message, reminder } = refuseAnswer(steering.policy, steering.machine, 'the answer has no transition tag');

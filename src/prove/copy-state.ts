@@ -1,7 +1,8 @@
 // Copies a run's state, so that two outcomes of one effect can be tried. Everything that the kernel may still change in
 // place is copied. Shared are values that it only replaces (outputs, failures, effects, definitions), and what cannot change
-// any more unless a run is resumed, which never happens here: finished steps without an open frame below them, and closed
-// frames of such steps. The frame of a shared step may be that of an earlier state; only its constant parts are read.
+// any more unless a run is resumed, which never happens here: finished steps without an open frame below them, closed
+// frames of such steps, and lanes that have ended. The frame of a shared step may be that of an earlier state; only its
+// constant parts are read.
 
 import { present } from '../base/errors.ts';
 import { type IdTree, OrderedSet } from '../kernel/collections.ts';
@@ -93,13 +94,16 @@ class Copy {
     return copy;
   };
 
-  readonly #lane = (lane: LaneState): LaneState => ({
-    ...lane,
-    visitsOf: new Map(lane.visitsOf),
-    countById: new Map(lane.countById),
-    frame: lane.frame === null ? null : this.#frame(lane.frame),
-    latest: this.#map(lane.latest, this.#step),
-  });
+  readonly #lane = (lane: LaneState): LaneState => {
+    if (isEnded(lane)) return lane;
+    return {
+      ...lane,
+      visitsOf: new Map(lane.visitsOf),
+      countById: new Map(lane.countById),
+      frame: lane.frame === null ? null : this.#frame(lane.frame),
+      latest: this.#map(lane.latest, this.#step),
+    };
+  };
 
   /** Only a foreach names its iterations, and no request for an event has an id here. */
   #linkStep(step: StepState): void {
@@ -126,6 +130,8 @@ class Copy {
   }
 
   #node(node: IdTree<StepState>): IdTree<StepState> {
+    // Nothing is ever entered below a step that is over.
+    if (node.below.size === 0 && node.value !== null && isOver(node.value)) return node;
     const known = this.#nodes.get(node);
     if (known !== undefined) return known;
     const copy: IdTree<StepState> = { below: new Map(), value: node.value === null ? null : this.#step(node.value) };
@@ -162,6 +168,13 @@ function isOver(step: StepState): boolean {
 
 function isConstant({ closed, open, steps }: FrameState): boolean {
   return closed && open === 0 && steps.every(isOver);
+}
+
+/** Nothing changes the lane any more. */
+function isEnded({ frame, latest }: LaneState): boolean {
+  if (frame === null || !isConstant(frame)) return false;
+  for (const step of latest.values()) if (!isOver(step)) return false;
+  return true;
 }
 
 /** Written out: a spread of so many fields is five times slower. */

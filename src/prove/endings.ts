@@ -39,6 +39,25 @@ export function openFailures(state: RunState): readonly StepState[] {
   return failed.toSorted((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
 }
 
+/**
+ * Who is to blame if the run fails now or later, and why: names of failures, oldest first. Those after one that nothing
+ * can handle make no difference.
+ */
+export function blamedFailures(state: RunState, names: Names): readonly string[] {
+  const open = openFailures(state);
+  const last = open.findIndex((step) => isFinal(state, step));
+  const blamed = last < 0 ? open : open.slice(0, last + 1);
+  return blamed.map((step) => `${names.of(state, step)} ${step.failure?.kind ?? ''}`);
+}
+
+/** Whether nothing can handle the failure: no step waits for the frame of the step, nor for those that called it. */
+function isFinal(state: RunState, step: StepState): boolean {
+  if (step.settlement === 'open') return false;
+  for (let frame: FrameState | null = step.frame; frame !== null; frame = frameAround(state, frame))
+    if (frame.caller === null) return frame.join === 'loose';
+  return false;
+}
+
 function isSettledAbove(state: RunState, step: StepState): boolean {
   for (let frame: FrameState | null = step.frame; frame !== null; frame = frameAround(state, frame)) {
     if (frame.abandoned) return true;

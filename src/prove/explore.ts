@@ -11,7 +11,7 @@ import type { Claim } from '../ir/claim.ts';
 import { type Program, type RunRequest, UNLIMITED } from '../ir/program.ts';
 import { Bug } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
-import { type FrameState, frameAround, type RunState } from '../kernel/state.ts';
+import type { FrameState, RunState } from '../kernel/state.ts';
 import { Advance } from './advance.ts';
 import { copyState } from './copy-state.ts';
 import { type Ending, endingOf } from './endings.ts';
@@ -20,6 +20,7 @@ import { type Cause, GOES_ON } from './causes.ts';
 import { type Move, Moves, type Source } from './moves.ts';
 import { Names } from './names.ts';
 import { enoughMoves, type Tried } from './reduction.ts';
+import { omissionsIn, repetitions } from './recursion.ts';
 import { StateKeys } from './state-key.ts';
 import { Values } from './values.ts';
 import { type EndedStep, type Observed, Watch } from './watch.ts';
@@ -47,13 +48,14 @@ export interface Node {
   readonly ending: Ending | null;
   /** Agents that are alive. */
   readonly agents: number;
-  /** Steps that wait for ever; empty unless nothing can happen. */
+  /** Steps that wait forever; empty unless nothing can happen. */
   hangs: readonly Hang[];
 }
 
 /** A move from one state to another. */
 export interface Edge {
   readonly to: number;
+  /** Null unless this is the first way to its state, or the path was retraced. */
   readonly move: Move | null;
   readonly cause: Cause;
   readonly ended: readonly EndedStep[];
@@ -111,6 +113,7 @@ export class Exploration {
   readonly #byKey = new Map<string, Node>();
   readonly #states = new Map<number, RunState>();
   readonly #start: Edge;
+  readonly #lists = { ended: new Map<string, readonly EndedStep[]>(), words: new Map<string, readonly string[]>() };
   #expanded = 0;
   #bound: Explored['bound'] = null;
 
@@ -156,7 +159,9 @@ export class Exploration {
           const copy = copyState(state);
           return { move, state: copy, observed: this.#advance.take(copy, move, facts) };
         });
-        const same = taken.find((each) => this.#byKey.get(this.#keyOf(each.state, each.observed))?.index === edge.to);
+        const same = taken.find(
+          (each) => this.#byKey.get(this.#knownKeyOf(each.state, each.observed))?.index === edge.to,
+        );
         if (same === undefined) throw new Bug('a path that was explored cannot be taken');
         ({ state, observed } = same);
         return edgeOf(edge.to, same.move, same.move.cause, same);
@@ -168,7 +173,9 @@ export class Exploration {
   #sameMoves(sources: readonly Source[], { move, cause }: Edge): readonly Move[] {
     const all = sources.flatMap(({ moves }) => moves);
     const wanted = lasting(cause);
-    const same = all.filter((each) => each.inputs.length === move?.inputs.length && lasting(each.cause) === wanted);
+    const same = all.filter(
+      (each) => (move === null || each.inputs.length === move.inputs.length) && lasting(each.cause) === wanted,
+    );
     return [...same, ...all.filter((each) => !same.includes(each))];
   }
 
@@ -186,7 +193,7 @@ export class Exploration {
     }
     const sources = this.#moves.sources(state).filter(({ moves }) => moves.length > 0);
     if (sources.length === 0) {
-      node.edges = [];
+      node.edges = NONE;
       node.hangs = hangsIn(state, this.#names);
       return;
     }
@@ -198,8 +205,8 @@ export class Exploration {
       tried.set(move, known);
       return known;
     };
-    const footprints = this.#request.reduces === false ? null : this.#footprints;
-    const enough = enoughMoves<Attempted>(state, sources, footprints, {
+    const dependence = this.#request.reduces === false ? null : { footprints: this.#footprints, names: this.#names };
+    const enough = enoughMoves<Attempted>(state, sources, dependence, {
       all: (source) => source.moves.map((move) => attempt(source, move)),
       ending: (source) => source.moves.filter(({ mayEnd }) => mayEnd).map((move) => attempt(source, move)),
       isExpanded: ({ key }) => (this.#byKey.get(key)?.edges ?? null) !== null,
@@ -207,21 +214,33 @@ export class Exploration {
     node.edges = enough.flatMap((each) => this.#follow(node, each) ?? []);
   }
 
+  /** There are many edges, and few different lists on them. */
+  #shared(edge: Edge): Edge {
+    const { ended, routes, started, turns } = edge;
+    return {
+      ...edge,
+      ended: shared(this.#lists.ended, ended, ({ step, outcome }) => `${step} ${outcome}`),
+      routes: shared(this.#lists.words, routes),
+      started: shared(this.#lists.words, started),
+      turns: shared(this.#lists.words, turns),
+    };
+  }
+
   /** Changes the state. */
   #attempt(state: RunState, { facts }: Node, source: Source, move: Move): Attempted {
     const observed = this.#advance.take(state, move, facts);
-    return { source, move, state, observed, key: this.#keyOf(state, observed) };
+    return { source, move, state, observed, key: this.#knownKeyOf(state, observed) };
   }
 
   /** Null if the limit of states is reached. */
   #follow(from: Node, { move, state, observed, key }: Attempted): Edge | null {
     const known = this.#byKey.get(key);
-    if (known !== undefined) return edgeOf(known.index, move, move.cause, { state, observed });
+    if (known !== undefined) return this.#shared(edgeOf(known.index, null, move.cause, { state, observed }));
     if (this.#nodes.length >= this.#request.statesMax) {
       this.#bound ??= 'states';
       return null;
     }
-    const edge = edgeOf(this.#nodes.length, move, move.cause, { state, observed });
+    const edge = this.#shared(edgeOf(this.#nodes.length, move, move.cause, { state, observed }));
     this.#add(state, observed, key, { node: from.index, edge });
     return edge;
   }
@@ -229,7 +248,7 @@ export class Exploration {
   #add(state: RunState, { facts }: Observed, key: string, parent: Node['parent']): void {
     const index = this.#nodes.length;
     const ending = state.phase === 'ended' ? endingOf(state, this.#names) : null;
-    const node: Node = { index, facts, parent, edges: null, ending, agents: agentsIn(state), hangs: [] };
+    const node: Node = { index, facts, parent, edges: null, ending, agents: agentsIn(state), hangs: NONE };
     this.#nodes.push(node);
     this.#byKey.set(key, node);
     if (ending === null && this.#states.size < KEPT_MAX) this.#states.set(index, state);
@@ -238,6 +257,16 @@ export class Exploration {
   #keyOf(state: RunState, { facts, broken }: Observed): string {
     if (state.phase !== 'ended') return `${facts} ${this.#keys.of(state)}`;
     return `${facts} ${[...broken].join()} ${JSON.stringify(endingOf(state, this.#names))} ${String(agentsIn(state))}`;
+  }
+
+  /** The key of a state that was found before without some of the frames of this one (recursion/1), or its own. */
+  #knownKeyOf(state: RunState, observed: Observed): string {
+    const own = this.#keyOf(state, observed);
+    const omissions =
+      state.phase === 'ended' || this.#byKey.has(own) ? null : omissionsIn(state, this.#request.visitsMax);
+    if (omissions === null) return own;
+    const [outer, inner] = omissions.map((without) => `${observed.facts} ${this.#keys.of(state, without)}`);
+    return outer !== undefined && outer === inner && this.#byKey.has(outer) ? outer : own;
   }
 
   /** Computes the state of a node from its path. */
@@ -277,16 +306,6 @@ function isLong(state: RunState, { owner }: FrameState, visitsMax: number): bool
   return (state.steps.get(owner ?? '')?.roundsAllowed ?? 0) > visitsMax * ROUNDS_PER_VISIT;
 }
 
-/** How often the block of a frame is entered inside itself. */
-function repetitions(state: RunState, frame: FrameState): number {
-  const block = frame.steps[0]?.definition;
-  if (block === undefined) return 0;
-  let count = 0;
-  for (let at: FrameState | null = frame; at !== null; at = frameAround(state, at))
-    if (at.steps[0]?.definition === block) count += 1;
-  return count;
-}
-
 /** Without what differs from path to path. */
 function lasting(cause: Cause): string {
   return JSON.stringify({ ...cause, step: null, since: null });
@@ -298,19 +317,27 @@ function edgeOf(to: number, move: Move | null, cause: Cause, { state, observed }
     to,
     move,
     cause,
-    ended: kept(ended),
-    routes: kept(routes),
-    started: kept(started),
-    turns: kept(turns),
+    ended,
+    routes,
+    started,
+    turns,
     commands,
-    broken: kept([...broken]),
+    broken: broken.size === 0 ? NONE : [...broken],
     at: at ?? state.recordedAt ?? 0,
   };
 }
 
-/** There are many edges, and most of their lists are empty. */
-function kept<T>(list: readonly T[]): readonly T[] {
-  return list.length === 0 ? NONE : list;
+/** The first list with the same content. */
+function shared<T>(
+  known: Map<string, readonly T[]>,
+  list: readonly T[],
+  textOf = String as (item: T) => string,
+): readonly T[] {
+  if (list.length === 0) return NONE;
+  const key = list.map(textOf).join('\n');
+  const first = known.get(key) ?? list;
+  known.set(key, first);
+  return first;
 }
 
 const NONE: readonly never[] = [];

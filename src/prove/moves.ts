@@ -64,6 +64,8 @@ export class Moves {
   readonly #events: Events;
   /** By script. */
   readonly #calls = new Map<string, MeowCall | null>();
+  /** Moves of pending effects, which are the same object in all copies of a state. */
+  readonly #constant = new WeakMap<EffectSpec<FilledText>, { readonly id: string; readonly moves: readonly Move[] }>();
 
   constructor(program: Program, values: Values, scripts: ReadonlyMap<string, string>) {
     this.#values = values;
@@ -137,6 +139,17 @@ export class Moves {
   #ofStep(state: RunState, id: string, step: StepState): readonly Move[] {
     const { effect } = step;
     if (effect === null) return [];
+    // A command ends in the same ways in all states in which it is pending, unless the engine answers it.
+    const isConstant = effect.kind === 'command' && (effect.steering !== null || this.#callOf(effect) === null);
+    if (!isConstant) return this.#movesOf(state, id, step, effect);
+    const known = this.#constant.get(effect);
+    if (known?.id === id) return known.moves;
+    const moves = this.#movesOf(state, id, step, effect);
+    this.#constant.set(effect, { id, moves });
+    return moves;
+  }
+
+  #movesOf(state: RunState, id: string, step: StepState, effect: EffectSpec<FilledText>): readonly Move[] {
     const stopping = endsRun(step);
     const outcomes = [...this.#outcomes(state, id, step, effect), ...handledFailures(state, id, step, effect)];
     const moves = outcomes.map((each) => (stopping ? { ...each, mayEnd: true } : each));

@@ -1,8 +1,9 @@
-// Names of steps as the workflow names them: MEOW by path (`each.*.build`), Raymond by state, Conductor by id.
+// Names of steps as the workflow names them: MEOW by path (`each.*.build`), Raymond by state, Conductor by id. The steps of
+// a template that is entered inside itself have one name, however deep they are: `first.*.build`.
 
 import { segmentMatcher } from '../base/names.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
-import type { FrameState, RunState, StepState } from '../kernel/state.ts';
+import { type FrameState, frameAround, type RunState, type StepState } from '../kernel/state.ts';
 
 export class Names {
   readonly #naming: ReadonlyMap<Step, Block['naming']>;
@@ -33,11 +34,22 @@ export class Names {
     if (this.#naming.get(definition) !== 'path') return owner === undefined ? '' : `${this.of(state, owner)}.`;
     const place = frame.prefix.slice(0, -1);
     if (place === '') return '';
+    const outermost = outermostLike(state, frame)?.steps[0];
+    if (outermost !== undefined) return `${this.#prefix(state, outermost)}*.`;
     const above = state.steps.get(place) ?? state.steps.get(place.replace(/\.next$/, ''));
     if (above !== undefined) return `${this.of(state, above)}.`;
     if (owner === undefined) return frame.prefix;
     return `${this.of(state, owner)}.${partOf(owner, frame)}.`;
   }
+}
+
+/** The outermost frame of the same block around a frame; null if there is none. */
+function outermostLike(state: RunState, frame: FrameState): FrameState | null {
+  const block = frame.steps[0]?.definition;
+  let found: FrameState | null = null;
+  for (let at = frameAround(state, frame); at !== null; at = frameAround(state, at))
+    if (at.steps[0]?.definition === block) found = at;
+  return found;
 }
 
 /** Iterations and rounds are all the same step for an author. */

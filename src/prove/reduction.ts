@@ -6,15 +6,17 @@
 // reduction/2  Its moves may not hide anything (watch/2), nor change who is to blame if the run fails later, and may skip
 //              only steps that wait for it. If it may fail the run, nobody else may become the one to blame before.
 // reduction/3  A move that ends the run depends on everything. So all such moves of all sources are explored in each state.
-// reduction/4  One move must lead to a state that was not expanded yet; otherwise a loop could postpone others for ever.
+// reduction/4  One move must lead to a state that was not expanded yet; otherwise a loop could postpone others forever.
 // reduction/5  A source does not go first if a step that waits for it and for others may fail as soon as it is ready.
 // reduction/6  Nothing is reduced if the run may fail without a failure that nobody handles: then the step that ended last is
 //              to blame.
+// reduction/7  A move that starts a lane may not go first: the others would come after all lanes that are explored.
 
 import { frameOf, type FrameState, type RunState, type StepState } from '../kernel/state.ts';
-import { openFailures } from './endings.ts';
+import { blamedFailures } from './endings.ts';
 import { containsFailures, type Footprints, handlesFailures, union } from './footprint.ts';
 import type { Source } from './moves.ts';
+import type { Names } from './names.ts';
 import type { Observed } from './watch.ts';
 
 /** A move that was tried. */
@@ -31,17 +33,23 @@ export interface Trial<T extends Tried> {
   isExpanded(tried: T): boolean;
 }
 
-/** Moves that are enough to explore from the state. `footprints`: null explores all. */
+/** What tells whether two sources depend on each other. */
+export interface Dependence {
+  readonly footprints: Footprints;
+  readonly names: Names;
+}
+
+/** Moves that are enough to explore from the state. `dependence`: null explores all. */
 export function enoughMoves<T extends Tried>(
   state: RunState,
   sources: readonly Source[],
-  footprints: Footprints | null,
+  dependence: Dependence | null,
   trial: Trial<T>,
 ): readonly T[] {
   const first =
-    footprints === null || sources.length < 2 || mayFailWithoutBlame(state, footprints)
+    dependence === null || sources.length < 2 || mayFailWithoutBlame(state, dependence.footprints)
       ? undefined
-      : sources.find((source) => mayGoFirst(state, source, footprints, trial));
+      : sources.find((source) => mayGoFirst(state, source, dependence, trial));
   if (first === undefined) return sources.flatMap((source) => trial.all(source));
   return sources.flatMap((source) =>
     source === first ? trial.all(source) : trial.ending(source).filter((each) => each.state.end !== null),
@@ -51,7 +59,7 @@ export function enoughMoves<T extends Tried>(
 function mayGoFirst<T extends Tried>(
   state: RunState,
   source: Source,
-  footprints: Footprints,
+  { footprints, names }: Dependence,
   trial: Trial<T>,
 ): boolean {
   const { step } = source;
@@ -69,11 +77,11 @@ function mayGoFirst<T extends Tried>(
   if (mayFailTogether(step, after, footprints)) return false;
   const all = trial.all(source);
   const lasting = all.filter((each) => each.state.end === null);
-  const blamed = blameKey(state);
+  const blamed = blamedFailures(state, names).join();
   if (lasting.length < all.length && (others.contains || hasContained(state, after))) return false;
   if (lasting.every((each) => trial.isExpanded(each))) return false;
   return lasting.every(({ state: next, observed: { hides, definitions, skipped } }) => {
-    if (hides || blameKey(next) !== blamed) return false;
+    if (hides || blamedFailures(next, names).join() !== blamed || next.lanes.size > state.lanes.size) return false;
     for (const id of skipped) {
       const before = state.steps.get(id);
       if (before !== undefined && !after.has(before)) return false;
@@ -132,12 +140,6 @@ function mayFailTogether(step: StepState, after: ReadonlySet<StepState>, footpri
   const others = [...after].filter((each) => each !== step);
   if (others.every(({ unmet }) => unmet < 2)) return false;
   return others.some(({ definition }) => footprints.of(definition).failsAtOnce);
-}
-
-function blameKey(state: RunState): string {
-  return openFailures(state)
-    .map(({ id }) => id)
-    .join();
 }
 
 /** Whether another step may fail without failing the run at once: then it is to blame if the run fails later. */

@@ -5,12 +5,14 @@
 // key/2  Kept: open frames with their steps, what they wait for, values that something can read, agents, gates that may
 //        be asked again, and counters that bound something: rounds, retries, reminders, visits with a limit.
 // key/3  Lanes have no names: two lanes in the same state are interchangeable.
+// key/4  Frames can be left out, as if the one inside them had been entered in their place: see recursion.ts.
 
 import { isJsonMap, type Json } from '../base/json.ts';
 import type { Program, Step } from '../ir/program.ts';
 import { gateRequestOf } from '../kernel/gates.ts';
 import {
   type AgentState,
+  frameAround,
   type FrameState,
   isFinished,
   type LaneState,
@@ -20,10 +22,19 @@ import {
   type StepState,
 } from '../kernel/state.ts';
 import { conductedHistory } from './conducted.ts';
-import { openFailures } from './endings.ts';
+import { blamedFailures } from './endings.ts';
 import { type Footprint, type Footprints, union } from './footprint.ts';
 import type { Moves } from './moves.ts';
 import type { Names } from './names.ts';
+
+/** `inside`: the frame that takes the place of `instead`, the first of those that are left out. */
+export interface Omission {
+  readonly frames: ReadonlySet<FrameState>;
+  readonly inside: FrameState | null;
+  readonly instead: FrameState | null;
+}
+
+const NOTHING: Omission = { frames: new Set(), inside: null, instead: null };
 
 export class StateKeys {
   readonly #names: Names;
@@ -33,6 +44,9 @@ export class StateKeys {
   readonly #limited: readonly (readonly [Step, number])[];
   readonly #isConducted: boolean;
   readonly #readsStatus: boolean;
+  #without = NOTHING;
+  /** Values as last shown, and for which reads. */
+  readonly #shown = new WeakMap<object, { readonly reads: bigint; readonly text: string }>();
 
   constructor({ blocks }: Program, footprints: Footprints, moves: Moves, names: Names) {
     this.#names = names;
@@ -48,11 +62,13 @@ export class StateKeys {
     this.#readsStatus = steps.some((step) => footprints.ownOf(step).readsStatus);
   }
 
-  of(state: RunState): string {
+  of(state: RunState, without: Omission = NOTHING): string {
     const live = this.live(state);
+    this.#without = without;
     const lanes = new Map<string, string[]>();
     const history: string[] = [];
     for (const frame of state.frames.values()) {
+      if (without.frames.size > 0 && isOmitted(state, frame, without)) continue;
       if (frame.closed) this.#addHistory(state, frame, live, history);
       else this.#laneOf(lanes, frame.lane).push(this.#frame(state, frame, live));
     }
@@ -67,16 +83,11 @@ export class StateKeys {
       ...this.#gates(state, live),
       state.looseFailure ? 'loose' : '',
       state.end ?? '',
-      this.#blame(state),
+      ...blamedFailures(state, this.#names),
       this.#moves.emitters(state),
       this.#isConducted ? conductedHistory(state) : '',
     ];
     return hash(parts.join('\n'));
-  }
-
-  /** If the run fails, one of these is to blame. */
-  #blame(state: RunState): string {
-    return [...new Set(openFailures(state).map((step) => this.#names.of(state, step)))].join();
   }
 
   /** What unfinished steps can still read and touch. */
@@ -110,7 +121,14 @@ export class StateKeys {
   }
 
   /** Where a frame is, without the numbers of visits and recoveries. */
-  #place(state: RunState, { owner, prefix, join, steps: [first], caller }: FrameState): string {
+  #place(state: RunState, frame: FrameState): string {
+    const {
+      owner,
+      prefix,
+      join,
+      steps: [first],
+      caller,
+    } = frame === this.#without.inside ? (this.#without.instead ?? frame) : frame;
     const block = first === undefined ? '' : String(this.#index(first));
     const above = owner === null ? undefined : state.steps.get(owner);
     if (above === undefined) return `${caller === null ? '' : 'called'} ${block}`;
@@ -188,9 +206,14 @@ export class StateKeys {
     return `${visits.join(',')} ${this.#values(variables, live)}`;
   }
 
-  #values(variables: Readonly<Record<string, Json>>, live: Footprint): string {
-    const read = Object.entries(variables).filter(([name]) => this.#footprints.readsVariable(live.reads, name));
-    return JSON.stringify(read.map(([name, value]) => [name, lasting(name, value)]));
+  /** The values of a frame are never changed, only replaced. */
+  #values(variables: Readonly<Record<string, Json>>, { reads }: Footprint): string {
+    const known = this.#shown.get(variables);
+    if (known?.reads === reads) return known.text;
+    const read = Object.entries(variables).filter(([name]) => this.#footprints.readsVariable(reads, name));
+    const text = JSON.stringify(read.map(([name, value]) => [name, lasting(name, value)]));
+    this.#shown.set(variables, { reads, text });
+    return text;
   }
 
   #agent({ name, status, busy, queue }: AgentState): string {
@@ -211,6 +234,13 @@ export class StateKeys {
   #index({ definition }: StepState): number {
     return this.#indexes.get(definition) ?? -1;
   }
+}
+
+/** Whether the frame is left out, or something below one that is. */
+function isOmitted(state: RunState, frame: FrameState, { frames, inside }: Omission): boolean {
+  for (let at: FrameState | null = frame; at !== null && at !== inside; at = frameAround(state, at))
+    if (frames.has(at)) return true;
+  return false;
 }
 
 function isSettled(step: StepState): boolean {

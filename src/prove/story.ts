@@ -52,7 +52,7 @@ export function testOf(
 }
 
 /** A run that never ends has more records than this. */
-const RECORDS_MIN = 500;
+const RECORDS_MIN = 100;
 const RECORDS_PER_MOVE = 20;
 
 /** What the world did, and when, on the logical clock. */
@@ -227,11 +227,11 @@ function bodyOf(cause: Extract<Cause, Caused>, delay: number, at: number): reado
 /** Every policy forbids it. */
 const VIOLATION = `{ run = "git config core.hooksPath elsewhere" }`;
 
-/** `main.3.REVIEW` is `*.REVIEW`, and `fix#2` is `fix#*`. */
+/** `main.3.REVIEW` is `*.REVIEW`, `fix#2` is `fix#*`, and `first.more.more.work`, of a recursion, is `first.*.work`. */
 function anyVisit(id: string): string {
-  return id.includes('#')
-    ? id.replace(/#\d+/, '#*')
-    : id.replaceAll(/(^|\.)\d+(?=\.)/g, '$1*').replace(/^[^.]+\.\*\./, '*.');
+  if (id.includes('#')) return id.replace(/#\d+/, '#*');
+  const visits = id.replaceAll(/(^|\.)\d+(?=\.)/g, '$1*').replace(/^[^.]+\.\*\./, '*.');
+  return visits.replace(/((?:[^.*]+\.)+?)\1+/, '*.');
 }
 
 function tomlOf(value: Json): string {

@@ -95,7 +95,8 @@ export class Watch {
         observed.hides = true;
         return;
       case 'frame-closed':
-        if (Object.keys(state.program.machines).length > 0) observed.hides = true;
+        // A state that another one replaces leaves as many lanes as before.
+        if (isEnded(state, decision.frame)) observed.hides = true;
         return;
       default:
         return;
@@ -175,6 +176,13 @@ export class Watch {
 
 function isAtWork({ status, frame }: StepState): boolean {
   return (status === 'running' || status === 'completing') && !frame.isInner;
+}
+
+/** Whether the lane of a frame has ended. Only a state machine has lanes that count. */
+function isEnded(state: RunState, frame: string): boolean {
+  if (Object.keys(state.program.machines).length === 0) return false;
+  const lane = state.lanes.get(state.frames.get(frame)?.lane ?? '');
+  return lane?.frame?.closed !== false;
 }
 
 function hasAgents(state: RunState): boolean {

@@ -69,7 +69,9 @@ function roundedSum(sum: number | null): number | null {
 
 /** Adapters of all turns. */
 export function adaptersIn({ nodes, start }: Explored): ReadonlySet<string> {
-  return new Set([start, ...nodes.flatMap(({ edges }) => edges ?? [])].flatMap(({ turns }) => turns));
+  const found = new Set(start.turns);
+  for (const { edges } of nodes) for (const { turns } of edges ?? []) for (const adapter of turns) found.add(adapter);
+  return found;
 }
 
 /** A Conductor run has one agent at a time. */

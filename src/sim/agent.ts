@@ -11,7 +11,7 @@ import { isInterrupt, type PromptMessage } from '../ir/prompt-text.ts';
 import { writeJsonFile } from '../sys/files.ts';
 import { watchPath } from '../sys/watch.ts';
 import { machine } from './child.ts';
-import { type Mail, mailboxIn, readMail, tellLimit } from './mail.ts';
+import { type Mail, mailboxIn, readMail, tellCost, tellLimit } from './mail.ts';
 import { type Memory, readMemory, type SimScript, withPrompt } from './script.ts';
 import { followScript, Turn } from './turn.ts';
 
@@ -122,8 +122,7 @@ export class SimAgent {
       say,
       toolBegun: (call) => say(`$ ${call}`),
       toolEnded: (lines) => lines.forEach(say),
-      // A long-lived agent does not report costs.
-      spend: () => undefined,
+      spend: (usage) => tellCost(folder, message.id, usage),
       fail: say,
       goDeaf: () => {
         this.#deaf = true;

@@ -30,6 +30,9 @@ export interface HeadlessEnd {
   readonly limit?: { readonly until: number | null };
   readonly usd: number | null;
   readonly tokens: number | null;
+  readonly input?: number;
+  readonly cached?: number;
+  readonly output?: number;
 }
 
 export async function workHeadless(given: HeadlessTurn): Promise<HeadlessEnd> {
@@ -41,7 +44,7 @@ export async function workHeadless(given: HeadlessTurn): Promise<HeadlessEnd> {
 
   const said: string[] = [];
   let problem: Pick<HeadlessEnd, 'text' | 'limit'> | null = null;
-  let cost: Pick<HeadlessEnd, 'usd' | 'tokens'> = { usd: 0, tokens: 0 };
+  let cost: Pick<HeadlessEnd, 'usd' | 'tokens' | 'input' | 'cached' | 'output'> = { usd: 0, tokens: 0 };
   const mode = reports ? 'autonomous' : 'fire-forget';
   const message: PromptMessage = { kind: 'prompt', id: step, step, prompt, text, mode, expects };
   const turn = new Turn({
@@ -56,8 +59,8 @@ export async function workHeadless(given: HeadlessTurn): Promise<HeadlessEnd> {
     },
     toolBegun: (call) => given.tool('begun', call),
     toolEnded: (lines) => given.tool('ended', lines.join('\n')),
-    spend: (usd, tokens) => {
-      cost = { usd, tokens };
+    spend: ({ usd, tokens, parts }) => {
+      cost = { usd, tokens, ...parts };
     },
     fail: (why) => {
       problem = { text: why };

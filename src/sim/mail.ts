@@ -12,9 +12,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { fields, isText } from '../base/shape.ts';
+import type { Usage } from '../ir/output.ts';
 import type { AgentMessage } from '../ir/prompt-text.ts';
+import { isUsage } from '../ir/usage-shape.ts';
 import { tolerate } from '../sys/errors.ts';
-import { readJsonFile, writeJsonFile } from '../sys/files.ts';
+import { appendLine, readJsonFile, readLines, writeJsonFile } from '../sys/files.ts';
 
 export interface Mail {
   readonly message: AgentMessage;
@@ -52,6 +55,18 @@ export function tellLimit(folder: string, limit: Limit): void {
 export function limitOf(folder: string, id: string): Limit | null {
   const limit = readJsonFile(join(folder, LIMITED)) as Limit | null;
   return limit?.id === id ? limit : null;
+}
+
+const COSTS = 'costs.jsonl';
+
+export function tellCost(folder: string, id: string, usage: Usage): void {
+  appendLine(join(folder, COSTS), { id, usage });
+}
+
+/** The last that it reported for this message; null if none. */
+export function costOf(folder: string, id: string): Usage | null {
+  const costs = readLines(join(folder, COSTS), fields({ id: isText, usage: isUsage }));
+  return costs.findLast((cost) => cost.id === id)?.usage ?? null;
 }
 
 export function mailboxIn(folder: string): string {

@@ -1,6 +1,7 @@
 // Actions of a simulated agent, one verb for each table. Half of them are misbehaviour.
 
 import type { JsonMap } from '../base/json.ts';
+import type { Usage } from '../ir/output.ts';
 import { namesOf } from '../languages/keys.ts';
 import { checkKeys, listed, type Report, suggest } from '../languages/report.ts';
 import { COST, CRASH_SIGNALS, keysBeside, type Verb, VERB_NAMES } from '../languages/sim-keys.ts';
@@ -27,7 +28,7 @@ export type Action =
   | { readonly kind: 'ignore' }
   | { readonly kind: 'stop' }
   /** Costs of the turn, for agents that report them; null: not reported. */
-  | { readonly kind: 'cost'; readonly usd: number | null; readonly tokens: number | null }
+  | { readonly kind: 'cost'; readonly usage: Usage }
   | { readonly kind: 'fail'; readonly text: string }
   | { readonly kind: 'limit'; readonly text: string };
 
@@ -84,7 +85,11 @@ const READERS: Readonly<Record<Verb, Reader>> = {
       if ((amount.kind === 'integer' || amount.kind === 'float') && amount.value >= 0) return amount.value;
       return wrong(report, name, amount, 'an amount', hint);
     };
-    return { kind: 'cost', usd: amountAt('usd'), tokens: amountAt('tokens') };
+    const [input, cached, output] = ['input', 'cached', 'output'].map(amountAt);
+    const kinds = [input, cached, output].filter((count) => typeof count === 'number');
+    const parts = kinds.length === 0 ? null : { input: input ?? 0, cached: cached ?? 0, output: output ?? 0 };
+    const tokens = amountAt('tokens') ?? (parts === null ? null : kinds.reduce((sum, count) => sum + count, 0));
+    return { kind: 'cost', usage: { usd: amountAt('usd'), tokens, ...(parts === null ? {} : { parts }) } };
   },
   fail: text((value) => ({ kind: 'fail', text: value })),
   limit: text((value) => ({ kind: 'limit', text: value })),

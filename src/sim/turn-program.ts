@@ -23,7 +23,7 @@
 //   {"kind":"result","ok":false,"text":…}      or the error, with "limit":{"until":…} for a usage limit: its end in
 //                                              milliseconds since 1970, or null
 //
-// A result also has "usd" and "tokens", the costs of the turn, or null. A crash prints no result; the exit code is 1
+// A result also has "usd" and "tokens", the costs of the turn, or null, and if they are known "input", "cached" and "output". A crash prints no result; the exit code is 1
 // unless the result is ok. SIGINT ends the turn with a result that is not ok and exit code 0, as some agents do;
 // SIGTERM and SIGHUP end it without a result.
 

@@ -3,7 +3,7 @@
 
 import type { Json, JsonMap } from '../base/json.ts';
 import { parseDuration } from '../base/time.ts';
-import type { Expectation } from '../ir/output.ts';
+import type { Expectation, Usage } from '../ir/output.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { plainText } from '../ir/text.ts';
 import type { Action } from './script-action.ts';
@@ -67,8 +67,7 @@ export interface TurnRequest {
   /** A program is called, and has answered. */
   readonly toolBegun: (call: string) => void;
   readonly toolEnded: (lines: readonly string[]) => void;
-  /** Null: not reported. */
-  readonly spend: (usd: number | null, tokens: number | null) => void;
+  readonly spend: (usage: Usage) => void;
   /** Ends the turn with an error of the agent. */
   readonly fail: (text: string) => void;
   /** Ignores interrupts and requests to exit from now on. */
@@ -168,7 +167,7 @@ export class Turn {
       case 'stop':
         return 'stopped';
       case 'cost':
-        this.#request.spend(action.usd, action.tokens);
+        this.#request.spend(action.usage);
         return 'goes-on';
       case 'fail':
         this.#request.fail(this.#fill(action.text));

@@ -8,6 +8,7 @@ import type { StopHow } from '../engine/ports.ts';
 import type { Effect, PromptSpec, SpawnSpec, TurnSpec } from '../ir/effect.ts';
 import { type Outcome, success } from '../ir/effect.ts';
 import { failure, type Failure, type FailureKind } from '../ir/failure.ts';
+import type { Usage } from '../ir/output.ts';
 import { answeredText, askAgain, isInterrupt, keyName, type PromptMessage, promptText } from '../ir/prompt-text.ts';
 import type { FilledText } from '../ir/text.ts';
 import { type HeadlessEnd, type HeadlessTurn, workHeadless } from '../sim/headless.ts';
@@ -300,8 +301,10 @@ export class SimulatedAgents {
 /** How often an agent that ends a turn without a report is asked again. */
 const ASKS_MAX = 3;
 
-function turnOutcome({ ok, text, limit, usd, tokens }: HeadlessEnd, session: string): Outcome {
-  const usage = { usd, tokens };
+function turnOutcome({ ok, text, limit, ...cost }: HeadlessEnd, session: string): Outcome {
+  const { usd, tokens, input, cached, output } = cost;
+  const parts = input === undefined || cached === undefined || output === undefined ? null : { input, cached, output };
+  const usage: Usage = { usd, tokens, ...(parts === null ? {} : { parts }) };
   if (ok) return success({ result: text, session_id: session, denied: [] }, { session, usage });
   if (limit === undefined) return failed('exit-nonzero', `the agent failed: ${text}`, { session, usage, code: 1 });
   const again = limit.until === null ? { parks: true } : { retryAt: limit.until };

@@ -99,14 +99,24 @@ function breachOf(claim: Claim, index: number, shown: Shown, end: Pick<WorldEnd,
         ? { expected: true, got: false, why: `still running: ${livingAgents(end.state).join(', ')}` }
         : null;
     case 'ends': {
-      if (end.kind === 'ended') return null;
-      const why =
-        end.kind === 'waiting' ? 'nothing happens any more, and the run has not ended' : 'the run goes on and on';
-      return { expected: true, got: false, why };
+      const why = end.kind === 'ended' ? limitThatEnded(end.state) : ENDLESS[end.kind];
+      return why === null ? null : { expected: true, got: false, why };
     }
     case 'at-most':
       return excessOf(claim, shown, end.state);
   }
+}
+
+const ENDLESS: Readonly<Record<Exclude<WorldEnd['kind'], 'ended'>, string>> = {
+  waiting: 'nothing happens any more, and the run has not ended',
+  'too-long': 'the run goes on and on',
+};
+
+/** A template that is entered inside itself without a bound ends by a limit of the run, not by what the workflow says. */
+function limitThatEnded({ steps }: RunState): string | null {
+  for (const { failure } of steps.values())
+    if (failure?.kind === 'expansion-limit') return `only a limit of the run ended it: ${failure.message}`;
+  return null;
 }
 
 function livingAgents({ agents }: RunState): readonly string[] {

@@ -63,15 +63,22 @@ export class SimulatedCommands {
     this.#world = world;
   }
 
-  /** Whether a rule answers the command. */
+  /** Whether the test itself answers the command: a single call of `meow`. */
+  isOwn({ script }: CommandSpec<FilledText>): boolean {
+    return meowCallOf(this.#world.text(script))?.usesFiles === false;
+  }
+
+  /** The rule that answers the command. A rule for many steps does not answer what the test itself answers. */
   ruleFor(effect: Effect, spec: CommandSpec<FilledText>): CommandRule | null {
     const script = this.#world.text(spec.script);
+    const isOwn = this.isOwn(spec);
     const names = this.#world.namesOf(effect.step);
     const base = names.at(-1) ?? effect.step;
     return (
       this.#world.rules.find((rule) => {
         if (rule.step !== null && !names.some(segmentMatcher(rule.step))) return false;
         if (rule.script !== null && !rule.script.test(script)) return false;
+        if (isOwn && rule.script === null && rule.step?.endsWith('*') === true) return false;
         return rule.times === null || (this.#followed.get(rule)?.get(base) ?? 0) < rule.times;
       }) ?? null
     );

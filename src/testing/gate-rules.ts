@@ -39,7 +39,7 @@ export function decisionMessage(
   const key = { kind: 'key', asking, time, hmac: '' } as const;
   const signed = { kind: 'signature', asking, time, signature: '' } as const;
   const proof = agent !== null ? null : signer === null ? key : signed;
-  const decider = { by: signer ?? by, agent, proof, message: null };
+  const decider = { by: signer ?? by, agent, proof, via: null, message: null };
   return decide === 'answer'
     ? { kind: 'answer', gate, text: answer ?? '', ...decider }
     : { kind: 'approval', gate, approved: decide === 'approve', notes, ...decider };

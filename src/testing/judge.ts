@@ -43,7 +43,7 @@ export function judgeTest(
     ...[...expect.files].flatMap(([path, file]) => judgeFile(path, file, readFile(path))),
     ...judgeClaims(claims, end),
     ...judgeRules(test, end),
-    ...(end.kind === 'too-long' ? [tooLong(test)] : []),
+    ...(end.kind === 'too-long' ? [tooLong(test, end)] : []),
   ];
   return withUnknownNames(judged, judgeNames(test, claims, end));
 }
@@ -322,7 +322,7 @@ function judgeRules(test: WorkflowTest, { used, state }: WorldEnd): readonly Tes
   );
 }
 
-function tooLong({ recordsMax }: WorkflowTest): TestFailure {
+function tooLong({ recordsMax }: WorkflowTest, { records }: WorldEnd): TestFailure {
   const message = `the run has more than ${recordsMax} records and was ended; a loop may have no end; if not, raise max_records`;
-  return failureAt('max_records', recordsMax, null, message);
+  return failureAt('max_records', recordsMax, records.length, message);
 }

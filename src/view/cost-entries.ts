@@ -1,7 +1,9 @@
 // What each turn of a run cost, as agents reported it, from the records: with step, attempt, agent and lane, so that costs can be
 // summed by any of them, at any record. Data only.
 
+import { priceOf, type Usage } from '../ir/output.ts';
 import type { Cost, Decision, JournalRecord } from '../kernel/decision.ts';
+import { filledText } from './status.ts';
 
 export interface CostEntry {
   readonly seq: number;
@@ -11,12 +13,20 @@ export interface CostEntry {
   /** Null for turns without a named agent. */
   readonly agent: string | null;
   readonly lane: string;
+  /** Null if unknown. */
+  readonly adapter: string | null;
+  /** As the step or the program names it; null if neither does. */
+  readonly model: string | null;
+  /** How long the attempt took. */
+  readonly ms: number;
+  readonly usage: Usage;
   readonly cost: Cost;
 }
 
 export class CostEntries {
   readonly all: CostEntry[] = [];
-  readonly #attempts = new Map<string, { readonly attempt: number; readonly agent: string | null }>();
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #adapterOfAgent = new Map<string, string>();
   readonly #laneOfFrame = new Map<string, string>();
   readonly #laneOfStep = new Map<string, string>();
 
@@ -40,20 +50,49 @@ export class CostEntries {
         for (const step of decision.steps) this.#laneOfStep.set(step, lane);
         break;
       }
-      case 'step-started':
-        this.#attempts.set(decision.step, { attempt: decision.attempt, agent: decision.agent });
+      case 'agent-opened':
+        this.#adapterOfAgent.set(decision.agent.name, decision.agent.adapter);
         break;
+      case 'step-started': {
+        const { step, attempt, agent, effect } = decision;
+        const adapter =
+          effect?.kind === 'turn' ? filledText(effect.adapter) : (this.#adapterOfAgent.get(agent ?? '') ?? null);
+        const model = effect?.kind === 'turn' && effect.model !== null ? filledText(effect.model) : null;
+        this.#attempts.set(step, { attempt, agent, adapter, model, startedAt: at, endedAt: null });
+        break;
+      }
+      case 'effect-ended': {
+        const attempt = this.#attempts.get(decision.step);
+        if (attempt !== undefined) attempt.endedAt = decision.endedAt;
+        break;
+      }
       case 'usage-counted': {
         const { step, usage } = decision;
-        const { attempt = 1, agent = null } = this.#attempts.get(step) ?? {};
-        const cost = { usd: usage.usd ?? 0, tokens: usage.tokens ?? 0, unpriced: usage.usd === null ? 1 : 0 };
-        this.all.push({ seq, at, step, attempt, agent, lane: this.#laneOfStep.get(step) ?? '', cost });
+        const found = this.#attempts.get(step) ?? { ...UNKNOWN_ATTEMPT, startedAt: at };
+        const { attempt, agent, adapter, startedAt, endedAt } = found;
+        const model = found.model ?? usage.model ?? null;
+        const ms = Math.max(0, (endedAt ?? at) - startedAt);
+        const usd = priceOf(usage);
+        const cost = { usd: usd ?? 0, tokens: usage.tokens ?? 0, unpriced: usd === null ? 1 : 0 };
+        const lane = this.#laneOfStep.get(step) ?? '';
+        this.all.push({ seq, at, step, attempt, agent, lane, adapter, model, ms, usage, cost });
         break;
       }
       default:
         break;
     }
   }
+}
+
+const UNKNOWN_ATTEMPT = { attempt: 1, agent: null, adapter: null, model: null, endedAt: null };
+
+interface Attempt {
+  readonly attempt: number;
+  readonly agent: string | null;
+  readonly adapter: string | null;
+  readonly model: string | null;
+  readonly startedAt: number;
+  endedAt: number | null;
 }
 
 export interface CostSum {

@@ -53,6 +53,7 @@ test('a run has every key of the contract', () => {
     budget: { usd: null, tokens: null },
     engine: { pid: 7 },
     interrupted: false,
+    limit: null,
     problem: null,
   });
   expect(needs).toEqual([]);

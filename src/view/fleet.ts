@@ -5,7 +5,7 @@
 import { formatMoment } from '../base/time.ts';
 import type { Allowance } from '../ir/program.ts';
 import type { Decision } from '../kernel/decision.ts';
-import { NO_COST, type RunState } from '../kernel/state.ts';
+import { NO_COST, retryTimer, type RunState } from '../kernel/state.ts';
 import { shownSteps } from './cause.ts';
 import { gateConsequences, type GateConsequences } from './consequences.ts';
 import { nowText } from './now.ts';
@@ -16,6 +16,7 @@ import {
   type AgentView,
   type Counts,
   countsOf,
+  filledText,
   type GateView,
   moment,
   openGates,
@@ -61,10 +62,19 @@ export interface FleetRun {
   readonly budget: Pick<Allowance, 'usd' | 'tokens'> | null;
   /** Null if no engine works on it. */
   readonly engine: { readonly pid: number } | null;
-  /** It should go on, but has no engine. */
+  /** It should be running, but has no engine. */
   readonly interrupted: boolean;
+  /** The usage limit that steps of it wait for; null if none does. */
+  readonly limit: FleetLimit | null;
   /** Why it cannot be read, and what to do; null if it can. */
   readonly problem: { readonly message: string; readonly hint: string | null } | null;
+}
+
+export interface FleetLimit {
+  /** Of the agents that have reached it; null if unknown. */
+  readonly adapter: string | null;
+  /** When they may go on, ISO 8601; null if unknown. */
+  readonly until: string | null;
 }
 
 export interface FleetNeed {
@@ -161,8 +171,19 @@ function fleetRun({ project, id, state, engine, interrupted, now }: FoldedRun): 
     budget: request && { usd: state.allowance.usd, tokens: state.allowance.tokens },
     engine,
     interrupted,
+    limit: phase === 'ended' ? null : limitOf(state),
     problem: null,
   };
+}
+
+/** The one that ends first. */
+function limitOf(state: RunState): FleetLimit | null {
+  const limits = parkedSteps(state).map(({ id, agent, effect }): FleetLimit => {
+    const { at = null } = state.timers.get(retryTimer(id)) ?? {};
+    const ofTurn = effect?.kind === 'turn' ? filledText(effect.adapter) : null;
+    return { adapter: ofTurn ?? state.agents.get(agent ?? '')?.info?.adapter ?? null, until: moment(at) };
+  });
+  return limits.toSorted((a, b) => ((a.until ?? '~') < (b.until ?? '~') ? -1 : 1))[0] ?? null;
 }
 
 function fleetNeed({ project, id, state, interrupted }: FoldedRun, gate: GateView): FleetNeed {
@@ -191,7 +212,16 @@ function shownAgentStatus(state: RunState, { id, status, current_step }: AgentVi
 /** A run that cannot be read: damaged, of another version, or another user's. */
 export function unreadableEntry(run: Pick<FleetRun, 'project' | 'id' | 'engine' | 'problem'>): FleetEntry {
   const unknown = { status: null, language: null, source: null, started_at: null, ended_at: null, active_at: null };
-  const none = { duration_ms: null, clock_from: null, counts: null, now: null, error: null, cost: null, budget: null };
+  const none = {
+    duration_ms: null,
+    clock_from: null,
+    counts: null,
+    now: null,
+    error: null,
+    cost: null,
+    budget: null,
+    limit: null,
+  };
   return {
     run: { ...run, ...unknown, ...none, shown: 'unreadable', interrupted: false },
     needs: [],
@@ -224,6 +254,7 @@ export function endedEntry({ project, id, source, language, startedAt, endedAt, 
     counts: head.counts,
     now: null,
     error: end.end === 'failed' ? head.error : null,
+    limit: null,
     cost: costView(end.cost ?? NO_COST),
     budget: null,
     engine: null,
@@ -233,7 +264,7 @@ export function endedEntry({ project, id, source, language, startedAt, endedAt, 
   return { run, needs: [], agents: [] };
 }
 
-/** Done, failed or stopped. A paused run goes on when it is resumed. */
+/** Done, failed or stopped. A paused run continues when it is resumed. */
 export function hasEnded(status: RunStatus | null): boolean {
   return status === 'done' || status === 'failed' || status === 'stopped';
 }

@@ -257,7 +257,7 @@ function growthTargets(step: Step): readonly { readonly target: string; readonly
 }
 
 /** From the parent step, or from the previous frame of the lane. */
-function growthEdges(state: RunState, frame: FrameState): readonly GraphEdge[] {
+export function growthEdges(state: RunState, frame: FrameState): readonly GraphEdge[] {
   const before = frame.replaces ?? frame.caller;
   const from = before === null ? [frame.owner] : (state.frames.get(before)?.steps ?? []).map(({ id }) => id);
   const first = frame.steps.filter(

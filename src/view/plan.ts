@@ -2,6 +2,7 @@
 
 import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { sanitize } from '../base/sanitize.ts';
+import { writtenText } from '../ir/text.ts';
 import { apply } from '../kernel/apply.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { judgeStep, type Judgement } from '../kernel/keep.ts';
@@ -77,7 +78,18 @@ function whyItRuns(state: RunState, step: StepState, findLine: FindLine): string
 /** Nothing about the step itself has changed. */
 function whyNotKeptAfterAll(step: StepState): string {
   const part = firstRun(step);
-  return part === null ? 'its items have changed' : `${part.id}, which is below it, runs`;
+  if (part === null) return 'its items have changed';
+  const decision = asksPerson(step)
+    ? `its decision is kept, and nobody is asked again unless --from ${step.id} discards it; `
+    : '';
+  return `${decision}${part.id}, which is below it, runs`;
+}
+
+/** Whether a person decided what is below the step: a gate, or a condition that waits for an approval. */
+function asksPerson({ definition: { act } }: StepState): boolean {
+  if (act.kind !== 'effect') return false;
+  if (act.effect.kind === 'gate') return true;
+  return act.effect.kind === 'command' && /\bmeow\s+await-approval\b/.test(writtenText(act.effect.script));
 }
 
 function firstRun({ children }: StepState): StepState | null {

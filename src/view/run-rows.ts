@@ -38,6 +38,14 @@ export const STATUS_ORDER = ['done', 'running', 'waiting', 'failed', 'parked', '
 
 export type StatusCounts = Readonly<Partial<Record<ShownStepStatus, number>>>;
 
+/** `1,999 done 1 failed`. */
+export function countsText(counts: StatusCounts): string {
+  return STATUS_ORDER.flatMap((status) => {
+    const count = counts[status] ?? 0;
+    return count === 0 ? [] : [`${count.toLocaleString('en-US')} ${status}`];
+  }).join(' ');
+}
+
 export interface RowChoice {
   /** Groups by step id, and sections by `sectionKey`: whether a person has opened or closed them. */
   readonly opened: ReadonlyMap<string, boolean>;
@@ -48,14 +56,14 @@ export interface RowChoice {
 }
 
 /** Groups with more steps have sections. */
-const GROUP_MAX = 40;
+export const GROUP_MAX = 40;
 
 export function runRows(state: RunState, choice: RowChoice): readonly RunRow[] {
-  const roots = nodesOf(state);
+  const roots = stepTree(state);
   const rows: RunRow[] = [];
   const above = new Set(choice.step === null ? [] : keysAbove(state, choice.step));
   const isOpened = (key: string, atFirst: boolean): boolean => choice.opened.get(key) ?? (above.has(key) || atFirst);
-  const addAll = (nodes: readonly Node[], depth: number, prefix: string): void => {
+  const addAll = (nodes: readonly StepNode[], depth: number, prefix: string): void => {
     for (const node of nodes) {
       if (choice.onlyActive && !isActive(node)) continue;
       const { step, status, children } = node;
@@ -65,7 +73,7 @@ export function runRows(state: RunState, choice: RowChoice): readonly RunRow[] {
       if (isOpen) addGroup(node, depth + 1);
     }
   };
-  const addGroup = ({ step, children }: Node, depth: number): void => {
+  const addGroup = ({ step, children }: StepNode, depth: number): void => {
     const prefix = `${step.id}.`;
     if (children.length <= GROUP_MAX) return addAll(byNeed(children), depth, prefix);
     for (const section of SECTIONS) {
@@ -96,21 +104,23 @@ export function keysAbove(state: RunState, id: string): readonly string[] {
   return keys;
 }
 
-interface Node {
+/** A step with all steps that grew from it. */
+export interface StepNode {
   readonly step: StepState;
   readonly status: ShownStepStatus;
-  readonly children: Node[];
+  readonly children: StepNode[];
   /** Of all steps below. */
   readonly counts: Partial<Record<ShownStepStatus, number>>;
 }
 
-function nodesOf(state: RunState): readonly Node[] {
-  const nodes = new Map<string, Node>();
-  const roots: Node[] = [];
+/** The outermost steps. */
+export function stepTree(state: RunState): readonly StepNode[] {
+  const nodes = new Map<string, StepNode>();
+  const roots: StepNode[] = [];
   // A step comes after the one that it grew from.
   for (const step of shownSteps(state)) {
     const status = shownStepStatus(state, step);
-    const node: Node = { step, status, children: [], counts: {} };
+    const node: StepNode = { step, status, children: [], counts: {} };
     nodes.set(step.id, node);
     const parent = step.frame.owner === null ? undefined : nodes.get(step.frame.owner);
     if (parent === undefined) roots.push(node);
@@ -136,7 +146,8 @@ function isUrgent(section: Section): boolean {
   return section === 'failed' || section === 'under way';
 }
 
-function isActive({ status, counts }: Node): boolean {
+/** Whether it, or something that grew from it, has failed, runs or waits. */
+export function isActive({ status, counts }: StepNode): boolean {
   return (
     isUrgent(SECTION_OF[status]) || STATUS_ORDER.some((each) => isUrgent(SECTION_OF[each]) && (counts[each] ?? 0) > 0)
   );
@@ -145,6 +156,6 @@ function isActive({ status, counts }: Node): boolean {
 const RANKS: Readonly<Partial<Record<ShownStepStatus, number>>> = { failed: 0, waiting: 1, running: 2, parked: 3 };
 
 /** Otherwise in their order in the run. */
-function byNeed(nodes: readonly Node[]): readonly Node[] {
+function byNeed(nodes: readonly StepNode[]): readonly StepNode[] {
   return nodes.toSorted((a, b) => (RANKS[a.status] ?? 4) - (RANKS[b.status] ?? 4));
 }

@@ -52,6 +52,7 @@ test('a step has every key of the contract, whether it ran or not', () => {
     outputs: { path: '/x' },
     notes: null,
     error: null,
+    waiting_for: null,
     started_at: '2026-01-08T21:00:00.000Z',
     finished_at: '2026-01-08T21:00:01.000Z',
     kept_from: null,

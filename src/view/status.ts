@@ -88,12 +88,23 @@ export interface StepStatusView {
   /** The agent's remarks beside its outputs. */
   readonly notes: string | null;
   readonly error: StepErrorView | null;
+  /** Why its next attempt waits; null if it does not, or only for its retry. */
+  readonly waiting_for: WaitingForView | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
   /** The run whose result it keeps; null if it ran here. */
   readonly kept_from: string | null;
   readonly expanded_from: string | null;
   readonly expanded_into: readonly string[];
+}
+
+export interface WaitingForView {
+  readonly kind: 'limit' | 'quiet';
+  readonly until: string | null;
+  /** Adapter and credential. */
+  readonly account: string | null;
+  /** The run whose agent reported the limit. */
+  readonly reported_by: string | null;
 }
 
 export interface StepErrorView {
@@ -197,7 +208,7 @@ export function resumeArguments(id: string, ...flags: readonly string[]): string
   return (id.startsWith('-') ? [...flags, `-- ${id}`] : [id, ...flags]).join(' ');
 }
 
-/** Whether a run should go on, but has no engine. */
+/** Whether a run should be running, but has no engine. */
 export function isInterrupted({ phase }: RunState, hasEngine: boolean): boolean {
   return phase !== 'ended' && !hasEngine;
 }
@@ -247,12 +258,28 @@ export function stepStatusView(step: StepState): StepStatusView {
     outputs: step.outputs,
     notes: step.notes,
     error: stepError(step),
+    waiting_for: waitingForView(step),
     started_at: moment(step.startedAt),
     finished_at: moment(step.finishedAt),
     kept_from: step.keptFrom,
     expanded_from: step.frame.owner,
     expanded_into: expandedInto(step),
   };
+}
+
+function waitingForView(step: StepState): WaitingForView | null {
+  const [found] = [step, ...innerSteps(step)].flatMap(({ status, failure }) =>
+    status === 'pending' && failure?.waitingFor !== undefined ? [failure.waitingFor] : [],
+  );
+  if (found === undefined) return null;
+  const { kind, until, account, reportedBy } = found;
+  return { kind, until: moment(until), account, reported_by: reportedBy };
+}
+
+/** What performs a step, at any depth. */
+function innerSteps({ children }: StepState): readonly StepState[] {
+  const inner = children.filter(({ join }) => join === 'answer').flatMap(({ steps }) => steps);
+  return inner.flatMap((each) => [each, ...innerSteps(each)]);
 }
 
 export function stepError({ failure, attempt }: Pick<StepState, 'failure' | 'attempt'>): StepErrorView | null {

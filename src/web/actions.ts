@@ -29,7 +29,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const gate = textIn(body, 'gate');
     const answer = optionalTextIn(body, 'answer');
     const approved = answer !== null || flagIn(body, 'approved');
-    const verdict = { approved, by: userName(), notes: optionalTextIn(body, 'notes'), answer };
+    const verdict = { approved, by: userName(), notes: optionalTextIn(body, 'notes'), answer, via: 'page' };
     if (answer !== null) await requireQuestion(store, id, gate);
     const { config } = readSettings(project);
     const reply = await decideGate(store, id, gate, verdict, { config, isNamed: false });

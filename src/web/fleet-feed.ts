@@ -17,6 +17,8 @@ export class FleetFeed {
   #pending: NodeJS.Timeout | null = null;
   #sentAt = 0;
   #message: string | null = null;
+  /** The latest; null while nobody watches. */
+  view: FleetView | null = null;
 
   constructor(given: readonly string[]) {
     this.#given = given;
@@ -39,6 +41,7 @@ export class FleetFeed {
     this.#following?.abort();
     this.#following = null;
     this.#message = null;
+    this.view = null;
     for (const timer of [this.#linger, this.#pending]) if (timer !== null) clearTimeout(timer);
     this.#linger = null;
     this.#pending = null;
@@ -57,6 +60,7 @@ export class FleetFeed {
     const message = JSON.stringify({ kind: 'fleet', fleet: view } satisfies ServerMessage);
     if (message === this.#message) return;
     this.#message = message;
+    this.view = view;
     const waitMs = this.#sentAt + INTERVAL_MS - performance.now();
     if (waitMs <= 0) this.#send();
     else this.#pending ??= setTimeout(() => this.#send(), waitMs);

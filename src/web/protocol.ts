@@ -2,7 +2,7 @@
 //
 //   web/1  The socket carries subscriptions, records and terminal keys. Actions are POSTs, documents are GETs.
 //   web/2  The server computes no views of a run: it sends records, and the page folds them with the kernel.
-//   web/3  After a reconnection the page asks for the records from the first that it lacks.
+//   web/3  After a reconnection the page asks for all records from the first missing one on.
 //   web/4  A text of more than TEXT_BYTES in a decision is replaced by a reference (`TextReference`), and fetched when
 //               it is viewed. Names and ids are never replaced, so the fold of both has the same steps.
 //
@@ -14,6 +14,7 @@
 //   /data/decided                     DecidedGates: decided gates of the runs in the fleet, latest first
 //   /data/workflows                   WorkflowsDocument
 //   /data/workflow?project=P&path=F[&workflow=N]     Program: the graph as written. 409 if it does not compile
+//   /data/schedules                   SchedulesDocument
 //   /data/usage                       UsageDocument
 //   RUN/program                       ProgramDocument
 //   RUN/records[?from=N][&to=N]       one PageRecord in each line (NDJSON), compressed; header `meow-generation`. In bulk,
@@ -31,8 +32,7 @@
 //   RUN/output-error?step=…&stream=S                 OutputPlace, or null: the first line that looks like an error
 //   RUN/output-search?step=…&stream=S&find=TEXT[&case=1][&from=N][&max=N]   SearchDocument
 //   RUN/diff[?step=ID]                DiffDocument: of the run's worktree; with a step, of that visit
-//   RUN/agents                        AgentsDocument: what is known of each agent's terminal
-//   RUN/notes                         RunNotes: what the records do not say (worktree, refused messages, folder)
+//   /data/agent-lines                 AgentLinesDocument: the last lines of the terminals of agents at work
 //
 // Actions. All are POSTs of JSON with the cookie and our Origin; 403 under --read-only. 200 with `Done`, or a JSON `Refusal`:
 // 400 (wrong body, a wrong variable), 403, 404 (no such project or run), 409 (refused: already decided, has ended, …), 413.
@@ -41,11 +41,11 @@
 //   /do/decide    DecideRequest → Done. For gates, dialogs and questions
 //   /do/stop      StopRequest → Done
 //   /do/pause     RunRequest → Done
-//   /do/resume    RunRequest → Done: goes on without an engine; failed steps stay failed
+//   /do/resume    RunRequest → Done: continues a run without an engine; failed steps stay failed
 //   /do/retry     RunRequest → Done: resumes and tries failed steps again
 //   /do/start     StartRequest → Done with `run`
 //
-// Pages. `/`, `/inbox`, `/workflows`, `/compare`, `/usage`, `/p/PROJECT/r/RUN/VIEW`: the same document for all. Without a valid
+// Pages. `/`, `/inbox`, `/workflows`, `/compare`, `/usage`, `/schedule`, `/p/PROJECT/r/RUN/VIEW`: the same document for all. Without a valid
 // cookie: status 401 and a document that exchanges the token of the fragment. An address that names nothing: status 404 and
 // `<meta name="meow-missing" content="SENTENCE">` in the document. `/terminal-frame`: the document for the sandboxed frame, which
 // needs no cookie and loads the bundle of src/page/terminal-frame.ts.
@@ -126,9 +126,7 @@ export type RunDocumentName =
   | 'output-line'
   | 'output-error'
   | 'output-search'
-  | 'diff'
-  | 'agents'
-  | 'notes';
+  | 'diff';
 
 export const RUN_VIEWS = ['timeline', 'graph', 'story', 'agents', 'gates', 'cost'] as const;
 export type RunViewName = (typeof RUN_VIEWS)[number];
@@ -155,8 +153,17 @@ export type PageMessage =
   /** The transcript of an agent's terminal from this byte on. `from` < 0 counts from the end. */
   | { readonly kind: 'watch-terminal'; readonly of: RunName; readonly agent: string; readonly from: number }
   | { readonly kind: 'unwatch-terminal'; readonly of: RunName; readonly agent: string }
-  /** Keys that a person typed, base64. Dropped under --read-only. */
-  | { readonly kind: 'type-keys'; readonly of: RunName; readonly agent: string; readonly bytes: string };
+  /** Keys that a person typed, base64. Dropped under --read-only. `intoDialog`: the person saw that the agent asks something. */
+  | {
+      readonly kind: 'type-keys';
+      readonly of: RunName;
+      readonly agent: string;
+      readonly bytes: string;
+      readonly intoDialog: boolean;
+    };
+
+/** Before base64. */
+export const KEYS_BYTES_MAX = 48 * 1024;
 
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
 
@@ -194,16 +201,17 @@ export type ServerMessage =
       readonly message: string;
       readonly cure: string | null;
     }
-  /** `from`: position of the first byte in the transcript; `bytes`: base64; `size`: of the pane, null if unknown. */
+  /** `from` and `to`: positions in the transcript; `bytes`: base64, without secrets; `size`: of the pane. */
   | {
       readonly kind: 'terminal';
       readonly of: RunName;
       readonly agent: string;
       readonly from: number;
+      readonly to: number;
       readonly bytes: string;
-      readonly size: PaneSize | null;
+      readonly size: PaneSize;
     }
-  /** Nothing more comes: the agent has ended, or it has no terminal. */
+  /** Nothing comes: the agent has no terminal. */
   | { readonly kind: 'terminal-ended'; readonly of: RunName; readonly agent: string; readonly message: string }
   /** Keys did not reach the agent. */
   | { readonly kind: 'keys-refused'; readonly of: RunName; readonly agent: string; readonly message: string };
@@ -264,6 +272,25 @@ export interface DecidedGate {
   readonly via: string | null;
   readonly notes: string | null;
   readonly answer: string | null;
+}
+
+export interface SchedulesDocument {
+  readonly schedules: readonly ScheduleDocument[];
+}
+
+export interface ScheduleDocument {
+  readonly project: string;
+  readonly name: string;
+  /** Null if it has a trigger. */
+  readonly cron: string | null;
+  readonly timezone: string | null;
+  readonly path: string | null;
+  readonly paused: boolean;
+  /** ISO 8601; null if there is none. */
+  readonly next: string | null;
+  readonly problem: string | null;
+  /** The latest runs, newest first. `status`: as in `meow list`. */
+  readonly recent: readonly { readonly run: string; readonly status: string }[];
 }
 
 export interface WorkflowsDocument {
@@ -387,34 +414,14 @@ export interface DiffDocument {
   readonly message: string | null;
 }
 
-export interface AgentsDocument {
-  readonly agents: readonly AgentTerminal[];
+export interface AgentLinesDocument {
+  readonly agents: readonly AgentLines[];
 }
 
-export interface AgentTerminal {
+export interface AgentLines extends RunName {
   readonly agent: string;
-  /** Null if the agent has no terminal. */
-  readonly transcript: { readonly start: number; readonly size: number } | null;
-  readonly size: PaneSize | null;
-  /** A command that attaches to the terminal; null if it is not there. */
-  readonly attach: string | null;
-}
-
-export interface RunNotes {
-  /** Of the project. */
-  readonly folder: string;
-  readonly runFolder: string;
-  readonly worktree: WorktreeDocument | null;
-  /** Messages that the run has refused. */
-  readonly refusedMessages: number;
-}
-
-export interface WorktreeDocument {
-  readonly branch: string | null;
-  readonly path: string;
-  readonly commits: number;
-  readonly uncommitted: number;
-  readonly diffstat: string;
+  /** At most three, without control sequences. */
+  readonly lines: readonly string[];
 }
 
 // Actions.
@@ -462,6 +469,8 @@ export interface Refusal {
   /** Messages at the fields of a form, by the name of the variable. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly diagnostics?: readonly DiagnosticDocument[];
+  /** Of a run that cannot be read. */
+  readonly why?: RunLoss;
 }
 
 // An exported run.

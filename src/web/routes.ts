@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { hasRun } from '../app/runs.ts';
 import { act } from './actions.ts';
 import type { Assets } from './assets.ts';
+import type { FleetDocuments } from './fleet-documents.ts';
 import { type Guard, TOKEN_PATH } from './guard.ts';
 import type { NamedRuns } from './named-runs.ts';
 import { RUN_VIEWS, TERMINAL_FRAME_PATH } from './protocol.ts';
@@ -12,6 +13,7 @@ import { Query } from './query.ts';
 import { jsonReply, type Reply, refusalReply } from './reply.ts';
 import { readBody } from './request-body.ts';
 import { RUN_DOCUMENTS } from './run-documents.ts';
+import { schedulesDocument } from './schedule-documents.ts';
 import { type ServerFacts, sessionDocument } from './session.ts';
 import { workflowProgram, workflowsDocument } from './workflow-documents.ts';
 
@@ -19,6 +21,7 @@ export interface RouteContext {
   readonly guard: Guard;
   readonly assets: Assets;
   readonly runs: NamedRuns;
+  readonly fleet: FleetDocuments;
   readonly facts: ServerFacts;
 }
 
@@ -74,12 +77,16 @@ async function action(
 
 /** Null if there is no such document. */
 async function document(
-  { runs, facts }: RouteContext,
+  { runs, fleet, facts }: RouteContext,
   [name = '', ...rest]: readonly string[],
   query: Query,
 ): Promise<Reply | null> {
   if (rest.length === 0) {
     if (name === 'session') return jsonReply(sessionDocument(facts, runs));
+    if (name === 'decided') return jsonReply(await fleet.decided());
+    if (name === 'agent-lines') return jsonReply(await fleet.agentLines());
+    if (name === 'schedules') return jsonReply(await schedulesDocument(runs));
+    if (name === 'usage') return jsonReply(await fleet.usage());
     if (name === 'workflows') return jsonReply(workflowsDocument(runs));
     if (name === 'workflow') return workflowProgram(runs, query);
   }

@@ -10,6 +10,7 @@ import { WebSocketServer } from 'ws';
 import { type Result, err, ok, UsageError } from '../base/errors.ts';
 import { crash, isErrno } from '../sys/errors.ts';
 import { Assets } from './assets.ts';
+import { FleetDocuments } from './fleet-documents.ts';
 import { FleetFeed } from './fleet-feed.ts';
 import { Guard, inUrl } from './guard.ts';
 import { securityHeaders } from './headers.ts';
@@ -79,8 +80,8 @@ async function serve({ version, host, port, tls, readOnly, projects, before }: U
   server.requestTimeout = 60_000;
   const bound = await listen(server, host, port);
   const guard = new Guard({ host, port: bound, tls: tls !== null, readOnly });
-  const context: RouteContext = { guard, assets, runs, facts };
   const fleet = new FleetFeed(projects);
+  const context: RouteContext = { guard, assets, runs, fleet: new FleetDocuments(runs, fleet), facts };
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX });
   server.on('upgrade', (request, stream, head) => {
     // It may be closed at any moment; there is nobody to tell.
@@ -132,7 +133,10 @@ function refusalOf(error: Error, host: string, port: number): Error {
     );
   if (isErrno(error, 'EACCES')) return refusal(`port ${port} is reserved`, 'choose one from 1024 on: --port 8080');
   if (isErrno(error, 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'))
-    return refusal(`${host} is not an address of this machine`, 'listen on one that is: --listen 127.0.0.1:0');
+    return refusal(
+      `${host} is not an address of this machine`,
+      'listen on an address of this machine: --listen 127.0.0.1:0',
+    );
   return error;
 }
 
@@ -146,7 +150,7 @@ function createSecureServer(tls: { readonly cert: string; readonly key: string }
   }
 }
 
-/** The same checks as for requests, in the same order; null if the upgrade may go on. */
+/** The same checks as for requests, in the same order; null if the upgrade is allowed. */
 function refusedUpgrade(guard: Guard, request: IncomingMessage, open: number): number | null {
   if (!guard.hasOurHost(request)) return 421;
   if (request.method !== 'GET') return 405;

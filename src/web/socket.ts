@@ -9,10 +9,13 @@ import type { RawData, WebSocket } from 'ws';
 
 import { isJsonMap, type Json, type JsonMap, parseJson } from '../base/json.ts';
 import { crash } from '../sys/errors.ts';
+import { PANE_SIZE, terminalFeed } from '../app/terminal-feed.ts';
+import { userName } from '../app/user-name.ts';
 import type { FleetFeed } from './fleet-feed.ts';
 import type { NamedRun, NamedRuns } from './named-runs.ts';
-import type { RunName, ServerMessage } from './protocol.ts';
+import { KEYS_BYTES_MAX, type RunName, type ServerMessage } from './protocol.ts';
 import { sendRun } from './run-subscription.ts';
+import { Typist } from './typist.ts';
 
 export interface SocketContext {
   readonly runs: NamedRuns;
@@ -33,6 +36,7 @@ export class PageSocket {
   readonly #socket: WebSocket;
   readonly #context: SocketContext;
   readonly #subscriptions = new Map<string, AbortController>();
+  readonly #typists = new Map<string, Typist>();
   #unwatchFleet: (() => void) | null = null;
   /** The latest fleet, while the one before it is being sent. */
   #nextFleet: string | null = null;
@@ -69,6 +73,12 @@ export class PageSocket {
         return this.#follow(message);
       case 'unfollow':
         return this.#end('run', message);
+      case 'watch-terminal':
+        return this.#watchTerminal(message);
+      case 'unwatch-terminal':
+        return this.#end('terminal', message);
+      case 'type-keys':
+        return this.#typeKeys(message);
       default:
         return false;
     }
@@ -86,6 +96,43 @@ export class PageSocket {
     return this.#begin('run', of, null, (found, signal) =>
       sendRun(of, found, known, (next) => this.#send(JSON.stringify(next)), signal),
     );
+  }
+
+  #watchTerminal(message: JsonMap): boolean {
+    const of = runNameIn(message['of']);
+    const { agent, from } = message;
+    if (of === null || typeof agent !== 'string' || typeof from !== 'number' || !Number.isSafeInteger(from))
+      return false;
+    return this.#begin('terminal', of, agent, async ({ store, id }, signal) => {
+      for await (const { bytes, ...piece } of terminalFeed(store, id, agent, from, signal)) {
+        const text = Buffer.from(bytes).toString('base64');
+        await this.#send(JSON.stringify({ kind: 'terminal', of, agent, ...piece, bytes: text, size: PANE_SIZE }));
+        if (signal.aborted) return;
+      }
+      if (!signal.aborted) this.#push({ kind: 'terminal-ended', of, agent, message: `agent ${agent} has no terminal` });
+    });
+  }
+
+  #typeKeys(message: JsonMap): boolean {
+    const of = runNameIn(message['of']);
+    const { agent, bytes, intoDialog } = message;
+    if (of === null || typeof agent !== 'string' || typeof bytes !== 'string') return false;
+    if (this.#context.readOnly) return true;
+    const keys = Buffer.from(bytes, 'base64');
+    if (keys.length === 0 || keys.length > KEYS_BYTES_MAX) return false;
+    const found = this.#context.runs.find(of);
+    if (found === null) return true;
+    const key = subscriptionKey('keys', of, agent);
+    const typist = this.#typists.get(key) ?? new Typist(found, agent);
+    this.#typists.set(key, typist);
+    if (this.#typists.size > SUBSCRIPTIONS_MAX) return false;
+    typist
+      .type(keys, { by: userName(), intoDialog: intoDialog === true })
+      .then((typed) => {
+        if (!typed.ok) this.#push({ kind: 'keys-refused', of, agent, message: typed.error });
+      })
+      .catch(crash);
+    return true;
   }
 
   /** Starts a subscription, and ends an earlier one to the same. */
@@ -160,6 +207,8 @@ export class PageSocket {
     this.#unwatchFleet?.();
     for (const subscription of this.#subscriptions.values()) subscription.abort();
     this.#subscriptions.clear();
+    for (const typist of this.#typists.values()) typist.close();
+    this.#typists.clear();
   }
 }
 

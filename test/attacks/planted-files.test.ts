@@ -3,7 +3,7 @@
 
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { ConductorRig, rollback, work } from '../fixtures/conductor/rig.ts';
+import { ConductorRig, gate, rollback, work } from '../fixtures/conductor/rig.ts';
 import { Live, MEOW, Rig, shellStep } from '../rig/rig.ts';
 import { sample } from '../rig/sample.ts';
 
@@ -211,5 +211,41 @@ describe('in the directory of a Conductor run', () => {
     expect(rig.read('../victim')).toBe('precious\n');
     expect(readdirSync(rig.path('../vault'))).toEqual([]);
     expect(JSON.parse(readFileSync(rig.path('.meow/run/r/status.json'), 'utf8'))).toMatchObject({ status: 'done' });
+  });
+
+  test('an agent that changes the metadata does not keep the run from being resumed', async () => {
+    await using made = await ConductorRig.setup();
+    const { rig } = made;
+    made.agents({ work: `echo '{"run_id":"other","mark":"x"}' > ${D}/metadata.json; echo done` });
+    made.workflow({ work: work('ask'), ask: gate({ gate_approved: 'STOP', gate_rejected: 'STOP' }) });
+    expect((await made.run('--no-wait')).code).toBe(3);
+    expect((await rig.meow('approve', 'r', 'ask')).code).toBe(0);
+    expect(await rig.meow('resume', 'r')).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(rig.read('.meow/run/r/metadata.json'))).toMatchObject({ run_id: 'r' });
+  });
+});
+
+describe('JSON of another shape in the place of all records of an agent', () => {
+  const values = ['{"how":"other"}', '{"kind":{},"id":5,"session":[],"state":7}', '5', '[1]', 'null', 'no JSON', ''];
+
+  test.for(values)('%s: the agent works on, or its step fails', async (value) => {
+    await using rig = await Rig.setup();
+    rig.write('value', value);
+    // Records that do not exist yet are planted as well.
+    rig.write(
+      'agent',
+      `cat > prompt; for folder in $(find .meow/workflows/w/agents -type d); do cp value $folder/turn-end.json; done
+find .meow/workflows/w/agents .meow/workflows/w/sessions.jsonl -type f ! -name '*status' ! -name 'std*' | while read -r path; do cp value "$path"; done
+echo done\n`,
+    );
+    const agent = (id: string, needs: string): string =>
+      `[[main.steps]]\nid = "${id}"\nexecutor = "agent"\nagent = "a"\nprompt = "Work."\nneeds = ["${needs}"]\n`;
+    rig.write(
+      'w.meow.toml',
+      `[main]\n[[main.steps]]\nid = "start"\nexecutor = "spawn"\nagent = "a"\nadapter = "command"\nspawn_args = "sh ./agent"\n${agent('one', 'start')}${agent('two', 'one')}[[main.steps]]\nid = "end"\nexecutor = "kill"\nagent = "a"\nneeds = ["two"]\n`,
+    );
+    const { code, stderr } = await rig.meow('run', 'w.meow.toml', '--id', 'w');
+    expect([0, 1], stderr).toContain(code);
+    expect((await rig.meow('resume', 'w')).code).not.toBe(70);
   });
 });

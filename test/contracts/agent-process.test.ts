@@ -27,8 +27,8 @@ test('a start whose other shell has created its record, and not written it yet, 
     const refused = new Promise((resolve) => setTimeout(resolve, 2_000, 'alive'));
     expect(await Promise.race([agent.ended, refused])).toBe('alive');
     writeFileSync(status, `${other.pid} - ${bootId()}\nexit 3\n`);
-    expect(await agent.ended).toMatchObject({ status: 3, refusal: null });
     other.kill('SIGKILL');
+    expect(await agent.ended).toMatchObject({ status: 3, refusal: null });
   }));
 
 test('a start whose record cannot be written has failed', () =>

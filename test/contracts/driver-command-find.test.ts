@@ -1,7 +1,7 @@
 // G2: commands of a killed engine are found again, counted as finished, or cleaned up.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -116,6 +116,31 @@ describe('a record', () => {
     const effect = rig.command('exit 1');
     record(effect, 'status', `${process.pid} 1 00000000-0000-0000-0000-000000000000\nexit 0\n`);
     expect(await rig.find(effect)).toMatchObject({ kind: 'success' });
+  });
+
+  test('of an exit does not count while the command runs', async () => {
+    const effect = rig.command(`${rig.holding('a')}; echo late > late`, { step: 'a' });
+    void start(rig, effect);
+    await rig.begun(effect);
+    appendFileSync(rig.stepFile(effect, 'status'), 'exit 0\n');
+    rig.nextLife();
+    const outcome = rig.find(effect);
+    await rig.release(effect);
+    // Two exits: nobody can tell which one is true.
+    expect(await outcome).toMatchObject(lost);
+    expect(existsSync(rig.path('late'))).toBe(true);
+  });
+
+  test('of an exit does not keep a command from being stopped that is found', async () => {
+    const effect = rig.command(rig.holding('a'), { step: 'a' });
+    void start(rig, effect);
+    await rig.begun(effect);
+    rig.nextLife();
+    const outcome = rig.find(effect);
+    appendFileSync(rig.stepFile(effect, 'status'), 'exit 0\n');
+    rig.driver.stop(effect.id, { force: false, why: 'timeout' });
+    expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
+    expect(rig.left()).toEqual([]);
   });
 
   test('that was started and not completed means that the command started', async () => {

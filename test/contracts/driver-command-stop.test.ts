@@ -1,6 +1,6 @@
 // command/3: a stopped command is answered when none of its processes is left.
 
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { allByPs, allProcesses, markersAround, markersAroundByPs } from '../../src/sys/process.ts';
@@ -72,6 +72,16 @@ describe('stopping gently', () => {
     await appears(rig.path('there'));
     rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject({ failure: { output: 'so far' } });
+  });
+
+  test('reaches a command that has forged a record of its exit', async () => {
+    const effect = rig.command(`echo > there; sleep 1000`, { step: 'a' });
+    const outcome = start(rig, effect);
+    await appears(rig.path('there'));
+    appendFileSync(rig.stepFile(effect, 'status'), 'exit 0\n');
+    rig.driver.stop(effect.id, { force: false, why: 'timeout' });
+    expect(await outcome).toMatchObject(stopped);
+    expect(rig.left()).toEqual([]);
   });
 
   test('ends with force after the grace period', async () => {

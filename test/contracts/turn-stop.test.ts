@@ -72,6 +72,17 @@ describe('a turn that is stopped', () => {
     expect(rig.left()).toEqual([]);
   });
 
+  test('is stopped although it has forged a record of its exit', async () => {
+    rig = new TurnRig();
+    const effect = rig.turn('init; echo > there; sleep 1000');
+    const outcome = rig.start(effect);
+    await appears(rig.path('there'));
+    appendFileSync(rig.turnFile(effect, 'status'), 'exit 0\n');
+    rig.driver.stop(effect.id, TIME_UP);
+    expect(await outcome).toMatchObject(failedWith('stopped'));
+    expect(rig.left()).toEqual([]);
+  });
+
   test('is known to have been stopped after a restart', async () => {
     rig = new TurnRig();
     const effect = rig.turn('init; echo > there; sleep 1000');

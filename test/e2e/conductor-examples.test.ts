@@ -116,6 +116,29 @@ test('unsafe: the work is rolled back whatever agent and planner say, and remain
   expect(userTree(rig)).toEqual(before);
 });
 
+test('merge: a conflict with the work of somebody else goes back to the agent, then the work is merged', async () => {
+  await using rig = await setup('merge');
+  const user = '-c user.name=Ann -c user.email=ann@example.org';
+  await rig.shell('git branch -M main');
+  // Somebody commits to main after the run has begun.
+  const theirs = `cd '${rig.folder}' && echo 'parts: theirs' >parts.txt && git ${user} commit -qam theirs`;
+  const script = rig.read('merge.sim.toml');
+  rig.write('merge.sim.toml', script.replace('{ say = "Done." }', `{ run = "${theirs}" }, { say = "Done." }`));
+  await rig.shell(`git ${user} commit -qam script`);
+  expect(await run(rig, 'merge')).toMatchObject({ code: 0, stderr: '' });
+  expect(await outcomes(rig)).toEqual([
+    'implement#1 completed',
+    'offer#1 partial',
+    'fix#1 completed',
+    'offer#2 success',
+    'STOP#1 completed',
+  ]);
+  const { stdout } = await rig.shell(
+    'git log --first-parent --format=%s main && git status --porcelain && cat parts.txt',
+  );
+  expect(stdout).toMatch(/^Merge offer r\/offer#2.*\ntheirs\nscript\n.*\nparts: theirs\nparts: ours\n$/);
+});
+
 test('meow validate finds no problems in any example', async () => {
   for (const name of examples()) {
     await using rig = await setup(name);

@@ -247,6 +247,22 @@ describe('with simulated agents', () => {
     expect(output(await rig.status(id), 'approval-gate', 'reason')).toBe('not on a Friday');
   });
 
+  test('merge-queue: five workers are merged one after another, and one of two that conflict resolves it', async () => {
+    await using rig = await Rig.setup();
+    rig.write('.gitignore', '.meow/\n');
+    rig.write('parts.txt', 'parts: none\n');
+    rig.write('check.sh', '! grep -q "^[<=>]" parts.txt\n');
+    await rig.shell('git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git branch -M main');
+    const { steps } = await run(rig, 'agents/merge-queue', 'done', '--adapter', 'sim');
+    const results = ['one', 'two', 'three', 'four', 'five'].map((name) => steps[`each.${name}.merge.result`]?.outputs);
+    expect(results.map((outputs) => outputs?.['outcome'])).toEqual(Array.from({ length: 5 }, () => 'merged'));
+    expect(results.map((outputs) => Number(outputs?.['attempts'])).toSorted((a, b) => a - b)).toEqual([1, 1, 1, 1, 2]);
+    expect((await rig.shell('sort parts.txt && git rev-list --count --first-parent main')).stdout).toBe(
+      'parts: four\nparts: two\n6\n',
+    );
+    expect((await rig.shell('git status --porcelain')).stdout).toBe('');
+  });
+
   test('parallel: two agents build in parallel, and one merges both', async () => {
     await using rig = await repository();
     const status = await run(rig, 'agents/parallel', 'done', '--adapter', 'sim');

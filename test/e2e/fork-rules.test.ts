@@ -127,6 +127,29 @@ ${shellStep('build', 'echo {{it}} >> ran').replace('main.steps', 'one.steps')}`;
   expect(await planOf(rig)).toMatchObject({ 'each.web.build': 'kept', end: 'it depends on each, which runs' });
 });
 
+test('a plan says that nobody is asked again about what a gate has released', async () => {
+  await using rig = await Rig.setup();
+  const gate = `[[main.steps]]
+id = "ask"
+executor = "branch"
+condition = "meow await-approval release"
+on_true = { inline = [{ id = "go", executor = "shell", command = "echo go >> ran" }] }
+on_false = { inline = [] }
+`;
+  rig.write('w.meow.toml', `[main]\n${gate}`);
+  await rig.meow('run', 'w.meow.toml', '--id', 'r', '--no-wait');
+  await rig.meow('approve', 'r', 'release');
+  expect((await rig.meow('resume', 'r')).code).toBe(0);
+  rig.write('w.meow.toml', `[main]\n${gate.replace('echo go', 'echo went')}`);
+  expect((await planOf(rig))['ask']).toContain('nobody is asked again unless --from ask discards it; ask.go');
+  expect((await rig.meow('fork', 'r', '--source', 'w.meow.toml', '--id', 'f')).code).toBe(0);
+  expect(rig.read('ran')).toBe('go\nwent\n');
+  const again = await rig.meow('fork', 'r', '--source', 'w.meow.toml', '--from', 'ask', '--id', 'g', '--no-wait');
+  expect(again.stdout).toContain('waiting for a person: gate release');
+  rig.write('w.meow.toml', `[main]\nvariables = { new = { required = true } }\n${gate}`);
+  expect((await rig.meow('plan', 'w.meow.toml', '--since', 'r')).code).toBe(2);
+});
+
 test('a fork has the flags of the run, its files are read again, and it works in the same folder', async () => {
   await using rig = await Rig.setup();
   const steps = `${shellStep('a', 'echo {{spec}} >> ran')}${shellStep('b', 'echo {{stamp}} >> ran')}${shellStep('c', 'pwd >> ran')}`;

@@ -412,6 +412,33 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.guard.1.tell --is 
   });
 });
 
+describe('lib/merge-queue', () => {
+  test('merges work, and returns a failing check to the agent', async () => {
+    await using rig = await repository();
+    await rig.shell('git branch -M main && git worktree add -q -b w .meow/worktrees/w');
+    const commit = 'git add -A && git -c user.name=Ann -c user.email=ann@example.org commit -qm work';
+    const sim = `[[on]]
+step = "work"
+do = [{ run = "cd .meow/worktrees/w && touch broken && ${commit}" }, { done = true }]
+[[on]]
+step = "*.fix"
+prompt = "test ! -e broken"
+do = [{ run = "cd .meow/worktrees/w && rm broken && touch fixed && ${commit}" }, { done = true }]
+`;
+    const variables = 'worktree = ".meow/worktrees/w", check = "test ! -e broken", agent = "worker"';
+    const steps = [START, work(''), use('merge', 'merge-queue#offer', variables, ['work']), stop('merge.result')].join(
+      '',
+    );
+    const { steps: ran } = await run(rig, 'done', steps, sim);
+    const { outcome, commit: merged, attempts } = ran['merge.result']?.outputs ?? {};
+    expect({ outcome, attempts }).toEqual({ outcome: 'merged', attempts: 2 });
+    expect((await rig.shell('git log -1 --format=%H%n%B main')).stdout).toContain(
+      `${String(merged)}\nMerge offer a/merge\n`,
+    );
+    expect(rig.exists('fixed')).toBe(true);
+  });
+});
+
 test('every file of the library is tested', () => {
   const names = readdirSync(LIB).flatMap((file) => /^(.*)\.meow\.toml$/.exec(file)?.[1] ?? []);
   const tried = readFileSync(import.meta.filename, 'utf8').matchAll(/^describe\('lib\/([\w-]+)'/gm);

@@ -343,6 +343,15 @@ files = { "out.txt" = "base\\none thing\\n", "todo.md" = { lacks = "two" } }
     expect(await failuresOf(workflow, `run = ["a"]\n${rule}${expected}`)).toEqual({});
   });
 
+  test('a rule or run for all steps does not decide a gate', async () => {
+    const rest = `${gate('approve', '36h')}[test.expect]\nsteps = { "gate.prod" = "done" }\ntook = "36h"\n`;
+    expect(await failuresOf(DEPLOY, `${BUILD}${command('*')}${rest}`)).toEqual({});
+    const really = DEPLOY.replace('"deploy prod"', '"true"');
+    expect(await failuresOf(really, `run = ["*"]\n${BUILD}${rest}`)).toEqual({});
+    const exact = `${BUILD}${command('gate', 'exit = 1')}${command('*.log')}[test.expect]\nnever = ["gate.prod"]\n`;
+    expect(await failuresOf(DEPLOY, exact)).toEqual({});
+  });
+
   test('an endless loop ends at max_records', async () => {
     const loop = `[main]
 [[main.steps]]
@@ -352,7 +361,7 @@ command = "make"
 retry = { max_attempts = 1000, delay = "1s" }
 `;
     const failures = await failuresOf(loop, `max_records = 40\n${command('a', 'exit = 1')}`);
-    expect(Object.keys(failures)).toEqual(['max_records']);
+    expect(failures).toEqual({ max_records: [40, expect.any(Number)] });
   });
 
   test('claims are checked in every test', async () => {
@@ -742,6 +751,7 @@ describe('--coverage', () => {
     expect(stdout).toContain(`  not reached: sub/w.meow.toml:${line}: route on_false of gate\n`);
     expect(stdout).toContain(`  not reached: sub/w.meow.toml:${line}: step log\n`);
     expect((await rig.meow('test', '--coverage=60')).code).toBe(0);
+    expect((await rig.meow('test', '--coverage=101')).code).toBe(2);
     expect((await rig.meow('test', '--coverage=67')).code).toBe(1);
     const graph = await rig.meow('graph', 'sub/w.meow.toml', '--coverage', 'sub/w.test.toml');
     expect(graph.stdout).toMatch(/prod +shell +covered/);

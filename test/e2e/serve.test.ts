@@ -1,7 +1,7 @@
 // `meow serve`: what it starts and resumes, whatever is killed meanwhile.
 
 import { createHmac } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import { type Live, Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
@@ -200,4 +200,53 @@ test('it is installed as a service of the user, and removed', async () => {
   expect(unit.stdout).toMatch(/^ExecStart=".*" ".*meow\.cjs" "serve" "--listen" "127\.0\.0\.1" "--port" "7999"$/m);
   expect((await rig.meowWith(environment, 'serve', '--uninstall')).code).toBe(0);
   expect((await rig.shell('ls ~/.config/systemd/user')).stdout).toBe('');
+});
+
+test('metrics are for those who have the token, and count from its start', async () => {
+  await using rig = await Rig.setup();
+  const cost = 'do = [{ say = "<result>x</result>" }, { cost = { usd = 0.5, tokens = 100 } }]';
+  rig.write('flow/START.md', 'Answer. <result>x</result>\n');
+  rig.write('flow.sim.toml', `[[on]]\n${cost}\n`);
+  rig.write('w.meow.toml', `${shellStep('bad', 'exit 1')}${shellStep('next', 'true', 'needs = ["bad"]')}`);
+  rig.write('gate.meow.toml', '[[main.steps]]\nid = "g"\nexecutor = "branch"\ncondition = "meow await-approval g"\n');
+  // Before its start.
+  await rig.meow('run', 'flow', '--adapter', 'sim', '--id', 'old');
+  const { live } = await serve(rig);
+  const { url, token_file: file } = JSON.parse(live.printed.split('\n')[0] ?? '') as {
+    url: string;
+    token_file: string;
+  };
+  const { origin } = new URL(url);
+  const token = readFileSync(file, 'utf8').trim();
+  const read = (authorization: string, method = 'GET'): Promise<Response> =>
+    fetch(`${origin}/metrics`, { method, headers: { authorization } });
+  expect((await fetch(`${origin}/metrics`)).status).toBe(401);
+  expect((await read('Bearer wrong')).status).toBe(401);
+  expect((await read(`Bearer ${token}`, 'POST')).status).toBe(405);
+
+  await rig.meow('run', 'flow', '--adapter', 'sim', '--id', 'new');
+  await rig.meow('run', 'w.meow.toml', '--id', 'w');
+  await rig.meow('run', 'gate.meow.toml', '--id', 'g', '--no-wait');
+  let text = '';
+  const expected = [
+    'meow_runs{status="done"} 2',
+    'meow_runs{status="failed"} 1',
+    'meow_runs{status="paused"} 1',
+    'meow_steps_total{outcome="done"} 1',
+    'meow_steps_total{outcome="failed"} 1',
+    'meow_steps_total{outcome="skipped"} 1',
+    'meow_turns_total{adapter="sim"} 1',
+    'meow_tokens_total{kind="total"} 100',
+    'meow_cost_usd_total 0.5',
+    'meow_unknown_cost_turns_total 0',
+    'meow_gates_open 1',
+    'meow_notifications_pending 0',
+  ];
+  for (let tries = 0; tries < 600 && !expected.every((line) => text.includes(`${line}\n`)); tries += 1) {
+    text = await (await read(`Bearer ${token}`)).text();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(text.split('\n').filter((line) => !line.startsWith('#'))).toEqual(expect.arrayContaining(expected));
+  live.kill('SIGTERM');
+  await live.ended;
 });

@@ -7,6 +7,8 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser as Chromium, type BrowserContext, chromium, type Page } from 'playwright-core';
 
+/** Longer than anything takes on a busy machine, and shorter than the timeout of a test. */
+const PATIENCE_MS = 60_000;
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
 /** The program; null if this machine has none. `npm run setup` installs it. */
@@ -19,12 +21,15 @@ function chromiumPath(): string | null {
 export class Browser implements AsyncDisposable {
   readonly #browser: Chromium;
 
-  static async start(): Promise<Browser> {
+  /** `args`: more arguments for Chromium. */
+  static async start(...args: readonly string[]): Promise<Browser> {
     const executablePath = chromiumPath();
     if (executablePath === null) throw new Error('there is no Chromium on PATH: run `npm run setup` first');
     // The sandbox of Chromium refuses to run as root.
     const chromiumSandbox = process.getuid?.() !== 0;
-    return new Browser(await chromium.launch({ executablePath, chromiumSandbox, args: ['--disable-dev-shm-usage'] }));
+    return new Browser(
+      await chromium.launch({ executablePath, chromiumSandbox, args: ['--disable-dev-shm-usage', ...args] }),
+    );
   }
 
   private constructor(browser: Chromium) {
@@ -37,8 +42,10 @@ export class Browser implements AsyncDisposable {
   }
 
   /** For several tabs that share their cookies. */
-  profile(options: Parameters<Chromium['newContext']>[0] = {}): Promise<BrowserContext> {
-    return this.#browser.newContext({ locale: 'en-GB', ...options });
+  async profile(options: Parameters<Chromium['newContext']>[0] = {}): Promise<BrowserContext> {
+    const profile = await this.#browser.newContext({ locale: 'en-GB', ...options });
+    profile.setDefaultTimeout(PATIENCE_MS);
+    return profile;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -23,6 +23,8 @@ const LONGEST = [
   'test/e2e/raymond-agents.test.ts',
   'test/e2e/examples.test.ts',
   'test/e2e/agents.test.ts',
+  'test/e2e/merge-histories.test.ts',
+  'test/e2e/merge.test.ts',
   'test/attacks/planted-files.test.ts',
   'test/attacks/random.test.ts',
   'test/attacks/shortage.test.ts',

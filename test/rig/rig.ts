@@ -233,6 +233,7 @@ export class Live {
   #stdout = '';
   #stderr = '';
   #over = false;
+  readonly #deadline: NodeJS.Timeout;
 
   constructor(command: string, args: readonly string[], cwd: string, environment: Readonly<Record<string, string>>) {
     this.process = spawn(command, args, { cwd, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -243,16 +244,21 @@ export class Live {
       this.#stderr += text;
     });
     // Before the test itself times out, which would skip the cleanup.
-    const deadline = setTimeout(() => this.#giveUp(), LIFE_MAX_MS);
+    this.#deadline = setTimeout(() => this.#giveUp(), LIFE_MAX_MS);
     this.ended = new Promise((done, fail) => {
       this.process.once('error', fail);
       this.process.once('close', (code, signal) => {
-        clearTimeout(deadline);
+        clearTimeout(this.#deadline);
         this.#over = true;
         const status = signal === null ? (code ?? 0) : 128 + constants.signals[signal];
         done({ stdout: this.#stdout, stderr: this.#stderr, code: status });
       });
     });
+  }
+
+  /** For a server that several tests share: it lives until they stop it. */
+  keep(): void {
+    clearTimeout(this.#deadline);
   }
 
   #giveUp(): void {

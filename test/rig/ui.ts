@@ -34,6 +34,7 @@ export class Ui implements AsyncDisposable {
   static async start(rig: Rig, ...flags: readonly string[]): Promise<Ui> {
     const live = rig.start('ui', '--port', '0', '--json', ...flags);
     const ui = new Ui(live, await live.firstLine());
+    live.keep();
     await ui.enter();
     return ui;
   }

@@ -289,8 +289,9 @@ export class World implements ProcessHost {
           ? 'true'
           : 'false'
         : null;
-    const session = effect.spec.kind === 'turn' ? `session of ${effect.step}` : null;
-    return success({ said: effect.step }, { route, session });
+    if (effect.spec.kind !== 'turn') return success({ said: effect.step }, { route });
+    const usage = { usd: temper % 3 === 0 ? null : temper / 100, tokens: 100 * temper };
+    return success({ said: effect.step }, { route, session: `session of ${effect.step}`, usage });
   }
 
   /** Some hang until their timeout; the others end well before it. */

@@ -16,7 +16,8 @@ import { makeFolder, readJsonFile, readUntrustedFile, replacePrivate, writeJsonF
 import type { Project } from '../project.ts';
 import { shownPath } from '../sources.ts';
 import type { SlotProgress } from './due-slots.ts';
-import { cronProblem, zoneProblem } from './timetable.ts';
+import { cronProblem } from './timetable.ts';
+import { zoneProblem } from '../../base/time-zone.ts';
 
 export interface ScheduleFile {
   readonly name: string;

@@ -69,6 +69,24 @@ async function lastRun({ name, project }: ScheduleFile): Promise<ShownSchedule['
   return { run: run.id, slot: run.state.request?.meta['slot'] ?? null, status: runStatus(run.state) };
 }
 
+export interface ScheduledRun {
+  readonly run: string;
+  readonly status: string;
+}
+
+/** The latest runs of each schedule, newest first. Reads only their last records. */
+export async function recentRuns(project: Project, name: string, count: number): Promise<readonly ScheduledRun[]> {
+  const runs = await unlessRefused(storeOf(project).list({ prefix: `${name}-` }), []);
+  return runs
+    .filter(({ id }) => isRunOf(name, id))
+    .toSorted((a, b) => (b.startedAt ?? 0) - (a.startedAt ?? 0))
+    .slice(0, count)
+    .map(({ id, last }) => {
+      const end = last?.decisions.find((decision) => decision.kind === 'run-ended');
+      return { run: id, status: last === null ? 'unreadable' : (end?.end ?? 'running') };
+    });
+}
+
 export function nextSlots(
   file: ScheduleFile,
   from: number,

@@ -1,8 +1,9 @@
-// What `meow serve` answers besides the page: hooks.
+// What `meow serve` answers besides the page: hooks and metrics.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { Hooks } from './hooks.ts';
+import type { Metrics } from './metrics.ts';
 
 /** The HTTP server, which another layer provides. */
 export interface Listening {
@@ -18,9 +19,13 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => bo
 
 const HOOKS = '/hooks/';
 
-export function serveRoutes(hooks: Pick<Hooks, 'handle'>): Handler {
+export function serveRoutes(hooks: Pick<Hooks, 'handle'>, metrics: Pick<Metrics, 'handle'>): Handler {
   return (request, response) => {
     const [path = '/'] = (request.url ?? '/').split('?');
+    if (path === '/metrics') {
+      metrics.handle(request, response).catch(() => response.destroy());
+      return true;
+    }
     if (!path.startsWith(HOOKS)) return false;
     // A caller that goes away is not our problem.
     hooks.handle(path.slice(HOOKS.length), request, response).catch(() => response.destroy());

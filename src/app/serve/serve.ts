@@ -5,6 +5,7 @@
 //   serve/2  It drives no run itself: engines are processes of their own, and survive it.
 //   serve/3  It works when something changes or is due, and does nothing otherwise.
 
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { UsageError } from '../../base/errors.ts';
@@ -12,11 +13,15 @@ import { takeLock } from '../../stores/lock.ts';
 import { makeFolder, writePrivate } from '../../sys/files.ts';
 import { watchFolder } from '../../sys/watch.ts';
 import { type Fleet, followFleet } from '../fleet.ts';
-import { sharedFolder } from '../project.ts';
+import { type Project, projectAt, sharedFolder } from '../project.ts';
 import { projectsToShow } from '../projects.ts';
+import { announceNotice, announceRun } from '../sender/announcements.ts';
+import { runSender } from '../sender/sender.ts';
+import { SEND_TASKS } from '../sender/tasks.ts';
 import { readSettings } from '../sources.ts';
 import { servedEnvironment } from './environment-file.ts';
 import { Hooks } from './hooks.ts';
+import { Metrics } from './metrics.ts';
 import { Resumer } from './resume-runs.ts';
 import { Retention } from './retention.ts';
 import { scheduleFolder, type ScheduleFile, schedulesOf } from './schedule-files.ts';
@@ -62,6 +67,8 @@ class Server {
   readonly #scheduling: SchedulerOptions;
   readonly #resumer: Resumer;
   readonly #triggers: WatchTriggers;
+  /** Folders of runs that are not resumed any more. */
+  readonly #stuck = new Set<string>();
   readonly #retention: Retention;
   readonly #watchers = new Map<string, { close(): void }>();
   #fleet: Fleet | null = null;
@@ -73,11 +80,16 @@ class Server {
     this.#options = options;
     this.#environment = environment;
     const note = (line: string): void => options.note(line);
-    this.#scheduling = { environment, note, problem: () => {} };
+    this.#scheduling = { environment, note, problem: announceProblem };
     this.#resumer = new Resumer({
       environment,
       note,
-      stuck: (_project, run, why) => note(`run ${run} is stuck: ${why}`),
+      stuck: (project, run, why) => {
+        note(`run ${run} is stuck: ${why}`);
+        const folder = join(project.runs, run);
+        this.#stuck.add(folder);
+        announceRun(folder);
+      },
     });
     this.#triggers = new WatchTriggers(this.#scheduling);
     this.#retention = new Retention(note);
@@ -90,7 +102,14 @@ class Server {
       note: (line) => this.#options.note(line),
     });
     this.#readSchedules();
-    const listening = await this.#options.listen(serveRoutes(hooks));
+    let token = '';
+    const metrics = new Metrics({
+      token: () => token,
+      projects: () => projectsToShow([]).projects,
+      view: () => this.#fleet?.view ?? null,
+    });
+    const listening = await this.#options.listen(serveRoutes(hooks, metrics));
+    ({ token } = listening);
     const shared = sharedFolder();
     writePrivate(join(shared, 'serve.token'), `${listening.token}\n`);
     const onAbort = (): void => this.#awake();
@@ -98,14 +117,23 @@ class Server {
     try {
       this.#options.ready(listening);
       const following = this.#followFleet(signal);
+      const sending = this.#send(signal);
       while (!signal.aborted) await this.#wait(await this.#pass());
-      await following;
+      await Promise.all([following, sending]);
     } finally {
       signal.removeEventListener('abort', onAbort);
       this.#triggers.close();
       for (const watcher of this.#watchers.values()) watcher.close();
       await listening.close();
     }
+  }
+
+  #send(signal: AbortSignal): Promise<void> {
+    const isResumed = (folder: string): boolean => {
+      const meow = dirname(dirname(folder));
+      return !this.#stuck.has(folder) && existsSync(`${folder}.yaml.lock`) && resumes(projectAt(meow));
+    };
+    return runSender({ tasks: SEND_TASKS, isDetached: false, isResumed }, signal);
   }
 
   async #followFleet(signal: AbortSignal): Promise<void> {
@@ -162,14 +190,28 @@ class Server {
   }
 }
 
+/** A schedule that cannot be started is told once: the scheduler remembers the problem. */
+function announceProblem({ name, project, schedule }: ScheduleFile, why: string): void {
+  const since = Date.now();
+  announceNotice({
+    key: `schedule\n${project.meow}\n${name}\n${since}`,
+    kind: 'failed',
+    project: project.meow,
+    workflow: schedule?.path ?? null,
+    text: `schedule ${name} cannot be started: ${why}`,
+    command: `meow schedule run ${name}`,
+    since,
+  });
+}
+
 /** Without the runs of projects that say `[serve] resume = false`. */
 function resumable(fleet: Fleet): Fleet {
-  const off = new Set(
-    fleet.projects.flatMap((project) =>
-      readSettings({ ...project, cwd: dirname(project.meow) }).config.serve.resume ? [] : [project.name],
-    ),
-  );
+  const off = new Set(fleet.projects.flatMap((project) => (resumes(project) ? [] : [project.name])));
   return off.size === 0
     ? fleet
     : { ...fleet, view: { ...fleet.view, runs: fleet.view.runs.filter(({ project }) => !off.has(project)) } };
+}
+
+function resumes(project: Project): boolean {
+  return readSettings({ ...project, cwd: dirname(project.meow) }).config.serve.resume;
 }

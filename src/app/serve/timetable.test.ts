@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { cronProblem, timetable, zoneProblem } from './timetable.ts';
+import { zoneProblem } from '../../base/time-zone.ts';
+import { cronProblem, timetable } from './timetable.ts';
 
 /** The next times after a moment, in UTC. */
 function times(cron: string, timezone: string, after: string, count: number): readonly string[] {

@@ -19,16 +19,6 @@ export function machineZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-export function zoneProblem(timezone: string): string | null {
-  try {
-    Intl.DateTimeFormat('en', { timeZone: timezone });
-    return null;
-  } catch (error) {
-    if (error instanceof RangeError) return `there is no time zone ${JSON.stringify(timezone)}`;
-    throw error;
-  }
-}
-
 export function cronProblem(cron: string, timezone: string | null): string | null {
   const made = timetable(cron, timezone ?? machineZone());
   return made.ok ? null : made.error;

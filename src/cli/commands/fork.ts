@@ -2,6 +2,7 @@
 
 import { Adapters } from '../../app/adapters.ts';
 import { type OldRun, planLines, planView, plannedState, type PreparedFork, prepareFork } from '../../app/fork.ts';
+import { lacksOnlyVariables } from '../../app/prepare-run.ts';
 import { findProject, type Project } from '../../app/project.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { readSettings } from '../../app/sources.ts';
@@ -31,7 +32,7 @@ export async function plan(source: string, { since, json, ...given }: PlanOption
 export async function printPlan(project: Project, old: OldRun, prepared: PreparedFork, json: boolean): Promise<number> {
   printDiagnostics(prepared.diagnostics, paletteFor(process.stderr));
   const planned = await plannedState(old, prepared);
-  if (planned === null) return EXIT.failed;
+  if (planned === null) return lacksOnlyVariables(prepared.diagnostics) ? EXIT.usage : EXIT.failed;
   const view = planView(old.run.state, planned, lineFinder(project, planned.program));
   if (json) return printResult(view);
   printLines(planLines(view));

@@ -6,6 +6,7 @@ import { Adapters } from '../../app/adapters.ts';
 import { reportToStarter, startEngine } from '../../app/engine-process.ts';
 import type { LiveRun, Reporter, RunState } from '../../app/observer.ts';
 import {
+  lacksOnlyVariables,
   type Allowance,
   createRun,
   type Extra,
@@ -136,11 +137,7 @@ async function startPrepared(
   store: Store,
 ): Promise<number> {
   printDiagnostics(diagnostics, paletteFor(process.stderr));
-  if (ready === null) {
-    // If only variables are missing, the command line is wrong and not the workflow.
-    const errors = diagnostics.filter(({ severity }) => severity === 'error');
-    return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
-  }
+  if (ready === null) return lacksOnlyVariables(diagnostics) ? EXIT.usage : EXIT.failed;
   const { program, request, at } = ready;
   if (options.dryRun) {
     if (options.json) return printResult(dryRunJson(program, request));
@@ -192,7 +189,10 @@ function warnOfChanges(project: Project, id: string, program: RunState['program'
   const warnOf = (paths: readonly string[], effect: string): void => {
     if (paths.length > 0) warn(`meow: ${changedText(project, paths)} changed since the run began; ${effect}`);
   };
-  warnOf(compiled, `it goes on with the workflow that it began with; to use the new text: meow resume ${id} --reload`);
+  warnOf(
+    compiled,
+    `it continues with the workflow that it started with; to use the new text: meow resume ${id} --reload`,
+  );
   warnOf(scripts, 'scripts are read when they run, so the new text takes effect');
 }
 

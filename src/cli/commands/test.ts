@@ -53,6 +53,8 @@ export async function test(written: readonly string[], options: TestCommandOptio
   endCleanly();
   const { coverage } = options;
   const isPath = typeof coverage === 'string' && !/^\d+(?:\.\d+)?%?$/.test(coverage);
+  if (typeof coverage === 'string' && !isPath && Number(coverage.replace('%', '')) > 100)
+    throw new UsageError(`--coverage=${coverage} is more than everything`, 'meow test --coverage=80');
   return testPaths(isPath ? [...written, coverage] : written, isPath ? { ...options, coverage: true } : options);
 }
 

@@ -42,6 +42,8 @@ export interface AgentsDriver extends Driver {
   hasTaken(agent: string, effectId: string): boolean;
   /** Whether a report could be about the prompt of an effect; false during delivery. */
   couldHave(agent: string, effectId: string): boolean;
+  /** Types keys of a person into the terminal of an agent. An error is a sentence. */
+  typeKeys(agent: string, keys: Uint8Array, by: string): Promise<Result<null, string>>;
 }
 
 export function agentDriver(options: AgentDriverOptions): AgentsDriver {
@@ -92,6 +94,12 @@ class AgentDriver implements AgentsDriver {
 
   couldHave(agent: string, effectId: string): boolean {
     return this.#known(agent)?.couldHave?.(effectId) ?? true;
+  }
+
+  async typeKeys(agent: string, keys: Uint8Array, by: string): Promise<Result<null, string>> {
+    const known = this.#known(agent);
+    if (known?.typeKeys !== undefined) return known.typeKeys(keys, by);
+    return err(known === null ? `agent ${agent} is not running` : `agent ${agent} has no terminal`);
   }
 
   #ask(how: How, effect: Effect, answer: Answer, note: Note): void {

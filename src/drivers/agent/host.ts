@@ -77,6 +77,8 @@ export interface HostedAgent {
   atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd>;
   /** A person's decision about the latest dialog. */
   decide(verdict: DialogVerdict): void;
+  /** Types keys of a person into its terminal, as bytes; absent if it has none. An error is a sentence. */
+  typeKeys?(keys: Uint8Array, by: string): Promise<Result<null, string>>;
   /** The work on a message was reported: resolves when the agent is idle, or after the time limit. */
   conclude(id: string, timeoutMs: number): Promise<Concluded>;
   /** Interrupts the agent. Resolves when it is idle, or after the time limit. */

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import { ok } from '../../base/errors.ts';
 import type { RunFiles } from '../../engine/ports.ts';
 import type { AgentMessage } from '../../ir/prompt-text.ts';
-import { hasBegun, limitOf, mailboxIn, makeMailbox, READY, sendMail } from '../../sim/mail.ts';
+import { costOf, hasBegun, limitOf, mailboxIn, makeMailbox, READY, sendMail } from '../../sim/mail.ts';
 import { timeLimit } from '../../sys/clock.ts';
 import { tolerate, UNUSABLE } from '../../sys/errors.ts';
 import { readUntrustedFile, replacePrivate } from '../../sys/files.ts';
@@ -130,8 +130,10 @@ class SimulatedAgent implements HostedAgent {
   /** It never shows dialogs. */
   decide(): void {}
 
-  conclude(): Promise<Concluded> {
-    return Promise.resolve({ session: this.session, usage: null });
+  conclude(effectId: string): Promise<Concluded> {
+    const { path } = this.start.folder;
+    const usage = tolerate(UNUSABLE, null, () => costOf(path, effectId));
+    return Promise.resolve({ session: this.session, usage });
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {

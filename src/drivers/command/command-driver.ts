@@ -22,12 +22,11 @@ import type { DriverContext, EnvVariables } from '../environment.ts';
 import { environmentFor, inRun, markerOf, resolveWorkdir, variablesByName } from '../environment.ts';
 import { commandOutcome, failed, type Left, resolveText, resolveTexts, unfinishedOutcome } from '../outputs.ts';
 import { type CommandLine, commandLine, findShell, NOT_BEGUN, type Shell } from '../recording-shell.ts';
-import { hasBegunProcess, livingLeader, whenGone } from '../session-leader.ts';
+import { exitOfGone, hasBegunProcess, livingLeader, whenGone } from '../session-leader.ts';
 import { Spawner, type SpawnEvents } from '../spawner.ts';
 import {
   discardForgedRecords,
   prepareStepFolder,
-  readExit,
   readExitTime,
   readProcess,
   stepFile,
@@ -215,7 +214,7 @@ class Attempt implements SpawnEvents {
         return;
       case 'running':
         // It has ended already, and its result is on the way.
-        if (readExit(this.#folder) === null) this.#end('stopped', how, life.pid);
+        if (this.#exit() === null) this.#end('stopped', how, life.pid);
         return;
       case 'found':
         life.unwatch();
@@ -260,7 +259,7 @@ class Attempt implements SpawnEvents {
     if (life.stop !== null) this.stop(life.stop);
   }
 
-  /** The spawner is dead. Processes that it started go on, and starting one again cannot run its script twice (shell/1). */
+  /** The spawner is dead. Processes that it started continue, and starting one again cannot run its script twice (shell/1). */
   abandoned(): void {
     const life = this.#life;
     if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
@@ -348,9 +347,13 @@ class Attempt implements SpawnEvents {
 
   /** Whether its exit is recorded. */
   #concludeRecorded(): boolean {
-    const status = readExit(this.#folder);
+    const status = this.#exit();
     if (status !== null) this.#conclude(status);
     return status !== null;
+  }
+
+  #exit(): number | null {
+    return exitOfGone(this.#folder, this.#marker);
   }
 
   #end(reason: EndReason, how: 'gently' | 'at-once', leader: number | null): void {

@@ -84,10 +84,9 @@ export class Git {
     });
   }
 
-  /** `folder`: for its git folder, which gets exactly the files it should have. */
-  plumbing(folder: string, commonDir: string, oidBytes: number): Git {
+  /** `folder`: for its git folder, which gets exactly the files it should have. `tree`: instead of an empty working tree. */
+  plumbing(folder: string, commonDir: string, oidBytes: number, tree = join(folder, EMPTY)): Git {
     makeGitFolder(folder, oidBytes);
-    const tree = join(folder, EMPTY);
     const shallow = join(commonDir, 'shallow');
     const fixed: Readonly<Record<string, string>> = {
       GIT_DIR: folder,
@@ -156,7 +155,7 @@ export class Git {
       if (watch?.isBlocked() === true) throw blocked(args);
       return { status, stdout, stderr: stderr.toString('utf8') };
     } catch (error) {
-      // Without a reader it would wait for ever.
+      // Without a reader it would wait forever.
       child.kill('SIGKILL');
       throw watch?.isBlocked() === true ? blocked(args) : error;
     } finally {

@@ -5,6 +5,7 @@ import { gateConsequences } from '../../view/consequences.ts';
 import type { GateView } from '../../view/status.ts';
 import { inboxAddress, gateKey, runAddress } from '../addresses.ts';
 import { exported } from '../exported.ts';
+import { endOfDialog } from '../dialog-end.ts';
 import { GateActions } from '../gate-actions.tsx';
 import { Consequences } from '../gate-consequences.tsx';
 import { StatusIcon } from '../icons.tsx';
@@ -38,9 +39,13 @@ export function OpenGateCard({ gate, brief }: { readonly gate: GateView; readonl
         )}
         {since !== null && <span class="num">{age(since)}</span>}
       </header>
-      <p class="prompt" dir="auto">
-        {text(gate.prompt ?? 'No question was given.', brief ? 400 : undefined)}
-      </p>
+      {kind === 'dialog' && brief ? (
+        <pre>{text(endOfDialog(gate.prompt ?? ''))}</pre>
+      ) : (
+        <p class="prompt" dir="auto">
+          {text(gate.prompt ?? 'No question was given.', brief ? 400 : undefined)}
+        </p>
+      )}
       {gate.approvers !== null && <div class="from">decided by {line(gate.approvers.join(', '))}</div>}
       {consequences !== null && <Consequences of={of} kind={kind} consequences={consequences} brief={brief} />}
       {isLive ? (
@@ -84,7 +89,10 @@ export function DecidedGateCard({ gate }: { readonly gate: GateView }) {
         <StatusIcon status={status} label="" />
         <b>{status}</b>
         <span class="m">{line(gate.id)}</span>
-        <span>by {line(gate.decided_by ?? 'an unknown person')}</span>
+        <span>
+          by {line(gate.decided_by ?? 'an unknown person')}
+          {verdict?.via !== undefined && <span class="dim"> · {line(verdict.via, 40)}</span>}
+        </span>
         {gate.step !== null && (
           <a class="m" href={runAddress(of, 'timeline', { ...selection, step: gate.step })}>
             {line(gate.step)}

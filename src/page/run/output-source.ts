@@ -10,11 +10,12 @@ import {
   type StreamName,
 } from '../../web/protocol.ts';
 import { effectId } from '../../kernel/state.ts';
+import { ERROR_LINE } from '../../view/error-line.ts';
 import { exported } from '../exported.ts';
-import { fetchDocument, fetchFrom, type Loaded } from './use-document.ts';
+import { fetchDocument, fetchFrom, type Loaded, unlessAway } from './use-document.ts';
 
 export interface OutputRange {
-  /** Position of the first byte of `bytes` in the stream: later than asked for if what was before was not kept. */
+  /** Position of the first byte of `bytes` in the stream: later than requested if earlier bytes were not kept. */
   readonly from: number;
   readonly bytes: Uint8Array;
   /** Of the whole stream. */
@@ -55,15 +56,17 @@ class ServedOutput implements OutputSource {
     return fetchDocument(runDataPath(this.#of, 'outputs', { ...this.#what }));
   }
 
-  async read(stream: StreamName, from: number, length: number): Promise<Loaded<OutputRange>> {
+  read(stream: StreamName, from: number, length: number): Promise<Loaded<OutputRange>> {
     const path = runDataPath(this.#of, 'output', { ...this.#what, stream, from, length, line: 1 });
-    const loaded = await fetchFrom(path);
-    if (loaded.kind !== 'ready') return loaded;
-    const { value: response } = loaded;
-    const numberOf = (name: string): number => Number(response.headers.get(name) ?? 0);
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    const value = { from: numberOf('meow-from'), size: numberOf('meow-size'), line: numberOf('meow-line'), bytes };
-    return { kind: 'ready', value };
+    return unlessAway(async () => {
+      const loaded = await fetchFrom(path);
+      if (loaded.kind !== 'ready') return loaded;
+      const { value: response } = loaded;
+      const numberOf = (name: string): number => Number(response.headers.get(name) ?? 0);
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      const value = { from: numberOf('meow-from'), size: numberOf('meow-size'), line: numberOf('meow-line'), bytes };
+      return { kind: 'ready', value };
+    });
   }
 
   firstError(stream: StreamName): Promise<Loaded<OutputPlace | null>> {
@@ -115,7 +118,7 @@ class SavedOutput implements OutputSource {
     const found = new TextDecoder()
       .decode(bytes)
       .split('\n')
-      .findIndex((each) => /\berror\b|\bfailed\b|✗/i.test(each));
+      .findIndex((each) => ERROR_LINE.test(each));
     return ready(found < 0 ? null : { offset: start + offsetOf(bytes, found + 1), line: found + 1 });
   }
 

@@ -11,8 +11,11 @@ import { useRun } from '../open-run.ts';
 import { navigate, select } from '../router.ts';
 import type { RunPicture, RunProblem } from '../run-store.ts';
 import { line } from '../shown-text.ts';
+import { AgentPage } from './agent-page.tsx';
+import { AgentsView } from './agents-view.tsx';
 import { CostView } from './cost-view.tsx';
 import { GatesView, OpenGates } from './gates-view.tsx';
+import { GraphView } from './graph-view.tsx';
 import { RunHead } from './run-head.tsx';
 import { isWithoutEngine, RunContext, type RunShown } from './run-shown.ts';
 import { Slider } from './slider.tsx';
@@ -76,6 +79,17 @@ function LoadedRun({ of, view, selection, picture, problem }: RunPageProps & Loa
       },
     },
   ]);
+  if (view === 'agents' && selection.agent !== null) {
+    return (
+      <RunContext.Provider value={shown}>
+        <main class={selection.step === null ? 'agentp' : 'agentp with-drawer'}>
+          {problem !== null && <Lost problem={problem} />}
+          <AgentPage id={selection.agent} />
+          {selection.step !== null && <StepDrawer id={selection.step} />}
+        </main>
+      </RunContext.Provider>
+    );
+  }
   return (
     <RunContext.Provider value={shown}>
       <main class={selection.step === null ? 'runpage' : 'runpage with-drawer'}>
@@ -109,15 +123,16 @@ function View({ name }: { readonly name: RunViewName }) {
     case 'cost':
       return <CostView />;
     case 'graph':
+      return <GraphView />;
     case 'agents':
-      return <p class="empty">Not part of this version.</p>;
+      return <AgentsView />;
   }
 }
 
 function Problem({ problem: { why, message, cure } }: { readonly problem: RunProblem }) {
   return (
     <MessagePage title={why === 'missing' ? 'There is no such run' : `The run cannot be shown: ${why}`}>
-      <p>{line(message)}</p>
+      <p data-status={why}>{line(message)}</p>
       {cure !== null && <p>{line(cure)}</p>}
     </MessagePage>
   );

@@ -9,7 +9,7 @@ import { whyView } from '../../view/why.ts';
 import { STEP_TABS, type StepTab } from '../addresses.ts';
 import { StatusIcon } from '../icons.tsx';
 import { select } from '../router.ts';
-import { age, duration, line } from '../shown-text.ts';
+import { age, duration, line, withLocalTimes } from '../shown-text.ts';
 import { CostTab } from './cost-tab.tsx';
 import { DiffTab } from './diff-tab.tsx';
 import { OpenGateCard } from './gate-card.tsx';
@@ -44,7 +44,7 @@ function CloseButton() {
     <button
       type="button"
       class="b s quiet"
-      aria-label="Close the step"
+      aria-label="esc: close the step"
       onClick={() => select({ step: null, tab: null })}
     >
       esc
@@ -75,8 +75,8 @@ function Details({ step }: { readonly step: StepState }) {
           <CloseButton />
         </h2>
         <p class="why">
-          {first}
-          {others.length > 0 && <span class="dim"> {others[0]}</span>}
+          {withLocalTimes(first, shownTime(run))}
+          {others[0] !== undefined && <span class="dim"> {withLocalTimes(others[0], shownTime(run))}</span>}
         </p>
         <Attempts step={step} />
         {gate !== undefined && <OpenGateCard gate={gate} brief />}
@@ -105,18 +105,21 @@ function Attempts({ step }: { readonly step: StepState }) {
           type="button"
           class="att"
           aria-current={span.attempt === shown ? 'true' : undefined}
-          aria-label={`Attempt ${span.attempt}, ${endOf(span)}`}
+          aria-label={`Attempt ${span.attempt} ${spanTime(span, time)}, ${endOf(span)}`}
           onClick={() => select({ attempt: span.attempt === step.attempt ? null : span.attempt, line: null })}
         >
           <StatusIcon status={endOf(span)} label="" />
-          {span.attempt}{' '}
-          <span class="num">{span.to === null ? age(time - span.from) : duration(span.to - span.from)}</span>
+          {span.attempt} <span class="num">{spanTime(span, time)}</span>
         </button>
       ))}
       <span class="grow" />
       {cost !== null && <span class="att">{costText(cost)}</span>}
     </div>
   );
+}
+
+function spanTime({ from, to }: Span, time: number): string {
+  return to === null ? age(time - from) : duration(to - from);
 }
 
 function endOf({ end, to }: Span): string {

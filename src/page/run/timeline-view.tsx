@@ -1,7 +1,7 @@
 // The timeline: the steps as a tree, and beside each when it ran. Only the rows that can be seen are in the document.
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { keysAbove, type RunRow, runRows, sectionKey, STATUS_ORDER, type StatusCounts } from '../../view/run-rows.ts';
+import { countsText, keysAbove, type RunRow, runRows, sectionKey, type StatusCounts } from '../../view/run-rows.ts';
 import { timeAxis, type TimeAxis } from '../../view/time-axis.ts';
 import { StatusIcon, statusWord } from '../icons.tsx';
 import { useKeys } from '../keys.ts';
@@ -37,7 +37,7 @@ export function TimelineView() {
     scrolled.current = selection.step;
     show(chosen);
   });
-  // What a person closed is opened again for a step that is chosen in it.
+  // A group that a person closed opens again if a step in it is selected.
   useLayoutEffect(() => {
     const above = selection.step === null ? [] : keysAbove(state, selection.step);
     if (above.some((key) => opened.get(key) === false))
@@ -183,14 +183,6 @@ function rowFacts(row: RunRow) {
     ...(isGroup ? { 'data-group': step.id, 'aria-expanded': isOpen } : {}),
     'aria-label': isGroup ? `${name} ${countsText(counts)}` : `${name} ${statusWord(status)}`,
   };
-}
-
-/** `1,999 done 1 failed`. */
-function countsText(counts: StatusCounts): string {
-  return STATUS_ORDER.flatMap((status) => {
-    const count = counts[status] ?? 0;
-    return count === 0 ? [] : [`${numeral(count)} ${status}`];
-  }).join(' ');
 }
 
 function Name({ row }: { readonly row: RunRow }) {

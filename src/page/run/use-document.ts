@@ -24,23 +24,32 @@ export function useDocument<T>(path: string | null, version: number | string = 0
 
 const NOTHING = { path: null, answer: { kind: 'loading' } } as const;
 
-export async function fetchDocument<T>(path: string, signal?: AbortSignal): Promise<Loaded<T>> {
-  const response = await fetchFrom(path, signal);
-  if (response.kind !== 'ready') return response;
-  return { kind: 'ready', value: (await response.value.json()) as T };
+export function fetchDocument<T>(path: string, signal?: AbortSignal): Promise<Loaded<T>> {
+  return unlessAway(async () => {
+    const response = await fetchFrom(path, signal);
+    return response.kind === 'ready' ? { kind: 'ready', value: (await response.value.json()) as T } : response;
+  });
 }
 
-export async function fetchText(path: string, signal?: AbortSignal): Promise<Loaded<string>> {
-  const response = await fetchFrom(path, signal);
-  return response.kind === 'ready' ? { kind: 'ready', value: await response.value.text() } : response;
+export function fetchText(path: string, signal?: AbortSignal): Promise<Loaded<string>> {
+  return unlessAway(async () => {
+    const response = await fetchFrom(path, signal);
+    return response.kind === 'ready' ? { kind: 'ready', value: await response.value.text() } : response;
+  });
 }
 
-/** A server that is away and an answer that was aborted are refusals. */
-export async function fetchFrom(path: string, signal?: AbortSignal): Promise<Loaded<Response>> {
-  try {
+export function fetchFrom(path: string, signal?: AbortSignal): Promise<Loaded<Response>> {
+  return unlessAway(async () => {
     const response = await fetch(path, signal === undefined ? {} : { signal });
     if (response.ok) return { kind: 'ready', value: response };
     return { kind: 'refused', refusal: (await response.json()) as Refusal };
+  });
+}
+
+/** A server that is away and an answer that was aborted, also in the middle of its body, are refusals. */
+export async function unlessAway<T>(fetched: () => Promise<Loaded<T>>): Promise<Loaded<T>> {
+  try {
+    return await fetched();
   } catch (error) {
     if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
     return { kind: 'refused', refusal: { message: 'meow ui cannot be reached', cure: 'it is asked again when it is' } };

@@ -5,7 +5,7 @@ import { RUN_VIEWS, type RunViewName } from '../../web/protocol.ts';
 import { runAddress } from '../addresses.ts';
 import { useRunShown } from './run-shown.ts';
 
-/** Whether the timeline shows only what failed, runs or waits. */
+/** Whether timeline and graph show only what failed, runs or waits. */
 export const onlyActive = signal(false);
 
 export function ViewTabs({ view }: { readonly view: RunViewName }) {
@@ -18,7 +18,7 @@ export function ViewTabs({ view }: { readonly view: RunViewName }) {
           {name.slice(1)} <kbd aria-hidden="true">{index + 1}</kbd>
         </a>
       ))}
-      {view === 'timeline' && (
+      {(view === 'timeline' || view === 'graph') && (
         <div class="side">
           <button
             type="button"

@@ -11,13 +11,15 @@ import { err, ok, type Result } from '../../../base/errors.ts';
 import { parseJson } from '../../../base/json.ts';
 import type { RunFiles } from '../../../engine/ports.ts';
 import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
-import type { Usage } from '../../../ir/output.ts';
+import type { TokenParts, Usage } from '../../../ir/output.ts';
 import type { Text } from '../../../ir/text.ts';
+import { isUsage } from '../../../ir/usage-shape.ts';
 import { ABSENT, tolerate } from '../../../sys/errors.ts';
-import { appendLine, makeFolder, readJsonFile, readLines } from '../../../sys/files.ts';
+import { appendLine, makeFolder, readJsonFile, readRecord, readLines } from '../../../sys/files.ts';
 import { fileName, readStatus, stepFile, type StepFolder } from '../../step-folder.ts';
 import { plus, type RawUsage } from '../readers/reader.ts';
 import type { HoleValues } from '../render-adapter.ts';
+import { fields, isText, nullable, oneOf, optional } from '../../../base/shape.ts';
 
 /** `id` of a fresh session and `newId` of a fork: the chosen id; null or absent if none was chosen. */
 export type SessionWish =
@@ -36,6 +38,14 @@ export interface SessionPlan {
   /** Its previous cost; null if unknown. */
   readonly before: Usage | null;
 }
+
+const isPlan = fields<SessionPlan>({
+  kind: oneOf('fresh', 'resume', 'fork'),
+  from: nullable(isText),
+  session: nullable(isText),
+  replays: optional(isText),
+  before: nullable(isUsage),
+});
 
 /** The plan of an earlier engine, if there is one. Has no side effects. The error is a sentence. */
 export function planSession(
@@ -94,8 +104,8 @@ export function tryPlan({ kind, session, from, replays }: SessionPlan, sessions:
 /** Null if there is no plan. Turns of version 0.1.0-alpha have it in a file of its own, written before they began. */
 export function readPlan(folder: StepFolder): SessionPlan | null {
   const line = /\n(\{.*\})\n/.exec(readStatus(folder) ?? '')?.[1];
-  const plan = line === undefined ? readJsonFile(stepFile(folder, 'turn.json')) : parseJson(line);
-  return plan as SessionPlan | null;
+  const plan: unknown = line === undefined ? readJsonFile(stepFile(folder, 'turn.json')) : parseJson(line);
+  return isPlan(plan) ? plan : null;
 }
 
 /** Placeholder values for the adapter's commands. */
@@ -136,6 +146,12 @@ export interface SessionRecord {
   readonly total: Usage | null;
 }
 
+const SESSION = {
+  state: oneOf('chosen', 'tried', 'seen'),
+  parent: nullable(isText),
+  total: nullable(isUsage),
+};
+
 export class SessionRegistry {
   readonly #file: string;
   readonly #folder: string;
@@ -150,7 +166,7 @@ export class SessionRegistry {
   /** Null if unknown. */
   read(id: string): SessionRecord | null {
     const known =
-      this.#all.get(id) ?? (readJsonFile(join(this.#folder, `${fileName(id)}.json`)) as SessionRecord | null);
+      this.#all.get(id) ?? readRecord(join(this.#folder, `${fileName(id)}.json`), fields<SessionRecord>(SESSION));
     if (known !== null) this.#all.set(id, known);
     return known;
   }
@@ -173,8 +189,13 @@ export class SessionRegistry {
   /** A turn that is found again reports an earlier total. */
   told(id: string, total: Usage): void {
     const known = this.read(id);
-    const before = known?.total ?? { usd: null, tokens: null };
-    const latest = { usd: later(before.usd, total.usd), tokens: later(before.tokens, total.tokens) };
+    const before: Usage = known?.total ?? UNKNOWN;
+    const parts = laterParts(before.parts, total.parts);
+    const latest: Usage = {
+      usd: later(before.usd, total.usd),
+      tokens: later(before.tokens, total.tokens),
+      ...(parts === undefined ? {} : { parts }),
+    };
     if (latest.usd === before.usd && latest.tokens === before.tokens) return;
     this.#write(id, { state: 'seen', parent: null, ...known, total: latest });
   }
@@ -193,7 +214,10 @@ export class SessionRegistry {
 
   get #all(): Map<string, SessionRecord> {
     if (this.#known === null) {
-      const changes = readLines(this.#file) as readonly (SessionRecord & { readonly id: string })[];
+      const changes = readLines(
+        this.#file,
+        fields<SessionRecord & { readonly id: string }>({ ...SESSION, id: isText }),
+      );
       this.#known = new Map(changes.map(({ id, ...record }) => [id, record]));
     }
     return this.#known;
@@ -209,21 +233,58 @@ export const UNKNOWN: Usage = { usd: null, tokens: null };
 
 export function spentIn(reported: RawUsage | null, { kind, before }: Pick<SessionPlan, 'kind' | 'before'>): Usage {
   if (reported === null) return UNKNOWN;
-  const { usd, tokens, scope } = reported;
+  const { scope, ...all } = reported;
+  const { usd, tokens, parts, model } = all;
   switch (scope) {
     case 'turn':
-      return { usd, tokens };
-    case 'session':
-      return { usd: difference(usd, before?.usd), tokens: difference(tokens, before?.tokens) };
+      return all;
+    case 'session': {
+      const ofTurn = differenceOfParts(parts, before);
+      return {
+        usd: difference(usd, before?.usd),
+        tokens: difference(tokens, before?.tokens),
+        ...(ofTurn === undefined ? {} : { parts: ofTurn }),
+        ...(model === undefined ? {} : { model }),
+      };
+    }
     case 'untold':
-      return kind === 'fresh' ? { usd, tokens } : UNKNOWN;
+      return kind === 'fresh' ? all : UNKNOWN;
   }
 }
 
 /** Null if nothing could have cost anything. */
 export function sumOf(all: readonly Usage[]): Usage | null {
   if (all.length === 0) return null;
-  return all.reduce((sum, each) => ({ usd: plus(sum.usd, each.usd), tokens: plus(sum.tokens, each.tokens) }));
+  return all.reduce((sum, each) => {
+    const { parts: a } = sum;
+    const { parts: b } = each;
+    const parts =
+      a === undefined || b === undefined
+        ? {}
+        : { parts: { input: a.input + b.input, cached: a.cached + b.cached, output: a.output + b.output } };
+    const model = sum.model === undefined || sum.model !== each.model ? {} : { model: sum.model };
+    return { usd: plus(sum.usd, each.usd), tokens: plus(sum.tokens, each.tokens), ...parts, ...model };
+  });
+}
+
+/** A session that was new had none before. */
+function differenceOfParts(now: TokenParts | undefined, before: Usage | null): TokenParts | undefined {
+  const base = before?.parts ?? (before?.tokens === 0 ? { input: 0, cached: 0, output: 0 } : undefined);
+  if (now === undefined || base === undefined) return undefined;
+  return {
+    input: Math.max(0, now.input - base.input),
+    cached: Math.max(0, now.cached - base.cached),
+    output: Math.max(0, now.output - base.output),
+  };
+}
+
+function laterParts(before: TokenParts | undefined, now: TokenParts | undefined): TokenParts | undefined {
+  if (before === undefined || now === undefined) return now ?? before;
+  return {
+    input: Math.max(before.input, now.input),
+    cached: Math.max(before.cached, now.cached),
+    output: Math.max(before.output, now.output),
+  };
 }
 
 function difference(now: number | null, before: number | null = null): number | null {

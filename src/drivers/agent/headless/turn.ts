@@ -19,14 +19,14 @@ import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/output.ts';
 import { within } from '../../../sys/clock.ts';
 import { crash, tolerate } from '../../../sys/errors.ts';
-import { makeFolder, readJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
+import { makeFolder, readRecord, writeJsonFileIfWanted } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { pauseBeforeStart } from '../../../sys/process.ts';
 import type { Secrets } from '../../../sys/secrets.ts';
 import { fileEnd } from '../../outputs.ts';
 import { deferred } from '../../pending-effect.ts';
 import { NOT_BEGUN } from '../../recording-shell.ts';
-import { hasBegunProcess, turnLeader, whenGone } from '../../session-leader.ts';
+import { exitOfGone, hasBegunProcess, turnLeader, whenGone } from '../../session-leader.ts';
 import type { SpawnEvents } from '../../spawner.ts';
 import {
   readExit,
@@ -53,6 +53,7 @@ import {
 } from './sessions.ts';
 import { keepExchange, readTranscript, replayed } from './transcript.ts';
 import { type ProgramRequest, startProgram, turnCommand, type TurnLauncher, type TurnWords } from './turn-launcher.ts';
+import { fields, oneOf } from '../../../base/shape.ts';
 
 export interface TurnPlace {
   readonly folder: StepFolder;
@@ -111,7 +112,6 @@ export interface OverTurn extends TurnEnding {
 
 /** The state of a turn, whichever engine began it. */
 export function stateOf({ folder, marker }: Pick<TurnPlace, 'folder' | 'marker'>): 'never' | 'alive' | 'over' | 'lost' {
-  if (readExit(folder) !== null) return 'over';
   const record = readProcess(folder);
   if (turnLeader(record, marker) !== null) return 'alive';
   if (readEnd(folder) !== null) return 'over';
@@ -160,10 +160,11 @@ export class Turn {
   /** For a turn in any other state. */
   adopt(): void {
     this.#begun.resolve(ok(null));
-    this.#follow(readExit(this.#place.folder) === null);
+    const { folder, marker } = this.#place;
+    this.#follow(exitOfGone(folder, marker, turnLeader) === null);
     if (!this.#await()) return;
     // An earlier engine was stopping it.
-    const why = writtenEnd(this.#place.folder);
+    const why = writtenEnd(folder);
     if (why === 'stopped' || why === 'idle') this.stop(why);
   }
 
@@ -174,10 +175,10 @@ export class Turn {
       this.#stopOnBegun = how;
       return;
     }
-    if (this.#ending || readExit(this.#place.folder) !== null) return;
+    const { folder, marker } = this.#place;
+    if (this.#ending || exitOfGone(folder, marker, turnLeader) !== null) return;
     this.#ending = true;
     const end = async (): Promise<void> => {
-      const { folder } = this.#place;
       writeEnd(folder, how);
       const killAt = performance.now() + graceMs;
       const leader = this.#leader;
@@ -405,6 +406,7 @@ export interface TurnEnding {
 }
 
 export type EndReason = 'stopped' | 'idle' | 'lost';
+const isWrittenEnd = fields<{ readonly how: EndReason }>({ how: oneOf('stopped', 'idle', 'lost') });
 
 function writeEnd(folder: StepFolder, how: EndReason): void {
   writeJsonFileIfWanted(stepFile(folder, 'turn-end.json'), { how });
@@ -412,7 +414,7 @@ function writeEnd(folder: StepFolder, how: EndReason): void {
 
 /** Null if nothing was written. The turn may still be ending. */
 function writtenEnd(folder: StepFolder): EndReason | null {
-  return (readJsonFile(stepFile(folder, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
+  return readRecord(stepFile(folder, 'turn-end.json'), isWrittenEnd)?.how ?? null;
 }
 
 /** For a turn whose processes are gone. Null if nobody saw it end. */

@@ -164,7 +164,12 @@ describe('what it cost', () => {
     ['2.1.250', 'untold'],
     ['next', 'untold'],
   ])('is counted by %s for the %s', (version, scope) => {
-    expect(read([init(version), result()]).usage).toEqual({ usd: 0.5, tokens: 113, scope });
+    expect(read([init(version), result()]).usage).toEqual({
+      usd: 0.5,
+      tokens: 113,
+      scope,
+      parts: { input: 102, cached: 1, output: 10 },
+    });
   });
 
   test('is not known without a result', () => {

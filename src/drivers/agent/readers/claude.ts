@@ -6,12 +6,23 @@
 // 2.1.325 on those of the session, including the session that it was resumed or forked from. The versions in between
 // are unknown.
 
-import { answer, epochMs, error, essentialFields, EventReader, plus, SILENT, UNNAMED_ERROR } from './reader.ts';
+import {
+  answer,
+  epochMs,
+  error,
+  essentialFields,
+  EventReader,
+  partsOf,
+  plus,
+  SILENT,
+  UNNAMED_ERROR,
+} from './reader.ts';
 import type { Fields, ProgramExit, RawUsage, Verdict } from './reader.ts';
 
 export class ClaudeReader extends EventReader {
   readonly essential = essentialFields('"type":"result"', '"type":"assistant"');
   #version: string | null = null;
+  #model: string | null = null;
   #messageId: string | null = null;
   /** Background commands that it waits for. */
   #background = 0;
@@ -22,7 +33,10 @@ export class ClaudeReader extends EventReader {
     this.session = event.id('session_id') ?? this.session;
     switch (event.text('type') ?? '') {
       case 'system':
-        if (event.text('subtype') === 'init') this.#version = event.id('claude_code_version');
+        if (event.text('subtype') === 'init') {
+          this.#version = event.id('claude_code_version');
+          this.#model = event.id('model');
+        }
         if (event.text('subtype') === 'background_tasks_changed') this.#background = event.mapsAt('tasks').length;
         return;
       case 'assistant':
@@ -83,7 +97,19 @@ export class ClaudeReader extends EventReader {
     const tokens = result.has('modelUsage')
       ? models.map((model) => model.sum(...MODEL_KEYS)).reduce(plus, 0)
       : result.map('usage').sum(...USAGE_KEYS);
-    return { usd: isPriced ? result.amount('total_cost_usd') : null, tokens, scope: scopeOf(this.#version) };
+    const usage = {
+      usd: isPriced ? result.amount('total_cost_usd') : null,
+      tokens,
+      scope: scopeOf(this.#version),
+      ...(this.#model === null ? {} : { model: this.#model }),
+    };
+    const sumIn = (...keys: readonly string[]): number | null =>
+      models.map((model) => model.sum(...keys) ?? 0).reduce((sum, count) => sum + count, 0);
+    if (result.has('modelUsage'))
+      return { ...usage, ...partsOf(sumIn(...MODEL_INPUT), sumIn(MODEL_CACHED), sumIn('outputTokens')) };
+    const counts = result.map('usage');
+    const input = counts.sum('input_tokens', 'cache_creation_input_tokens');
+    return { ...usage, ...partsOf(input, counts.amount('cache_read_input_tokens'), counts.amount('output_tokens')) };
   }
 }
 
@@ -93,6 +119,8 @@ function messageOf(result: Fields): string {
   return texts.find((text) => text !== null && text !== '') ?? UNNAMED_ERROR;
 }
 
+const MODEL_INPUT = ['inputTokens', 'cacheCreationInputTokens'];
+const MODEL_CACHED = 'cacheReadInputTokens';
 const USAGE_KEYS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
 const MODEL_KEYS = ['inputTokens', 'outputTokens', 'cacheReadInputTokens', 'cacheCreationInputTokens'];
 

@@ -1,7 +1,16 @@
 // Codex, `exec --json`. Items of type `error` and events `error` are warnings; only `turn.failed` is final. It reports
 // tokens of the whole thread and no price.
 
-import { error, essentialFields, EventReader, type Fields, type ProgramExit, SILENT, UNNAMED_ERROR } from './reader.ts';
+import {
+  error,
+  essentialFields,
+  EventReader,
+  type Fields,
+  partsOf,
+  type ProgramExit,
+  SILENT,
+  UNNAMED_ERROR,
+} from './reader.ts';
 import type { RawUsage, Verdict } from './reader.ts';
 
 export class CodexReader extends EventReader {
@@ -31,7 +40,13 @@ export class CodexReader extends EventReader {
         this.#end = { error: null };
         // Cached tokens are part of the input tokens.
         if (usage.amount('input_tokens') === null) return;
-        this.usage = { usd: null, tokens: usage.sum('input_tokens', 'output_tokens'), scope: 'session' };
+        const cached = usage.amount('cached_input_tokens') ?? 0;
+        this.usage = {
+          usd: null,
+          tokens: usage.sum('input_tokens', 'output_tokens'),
+          scope: 'session',
+          ...partsOf((usage.amount('input_tokens') ?? 0) - cached, cached, usage.amount('output_tokens')),
+        };
         return;
       }
       case 'turn.failed':

@@ -6,7 +6,16 @@ import { ClaudeReader } from './claude.ts';
 import { CodexReader } from './codex.ts';
 import { GeminiReader } from './gemini.ts';
 import { OpencodeReader } from './opencode.ts';
-import { answer, error, essentialFields, EventReader, type Fields, type ProgramExit, SILENT } from './reader.ts';
+import {
+  answer,
+  error,
+  essentialFields,
+  EventReader,
+  type Fields,
+  partsOf,
+  type ProgramExit,
+  SILENT,
+} from './reader.ts';
 import type { RawUsage, Reader, Reading, Verdict } from './reader.ts';
 
 const READERS: Readonly<Record<string, () => Reader>> = {
@@ -67,7 +76,12 @@ export class SimReader extends EventReader {
         return;
       case 'result':
         this.#result = event;
-        this.usage = { usd: event.amount('usd'), tokens: event.amount('tokens'), scope: 'turn' };
+        this.usage = {
+          usd: event.amount('usd'),
+          tokens: event.amount('tokens'),
+          scope: 'turn',
+          ...partsOf(event.amount('input'), event.amount('cached'), event.amount('output')),
+        };
     }
   }
 

@@ -31,7 +31,8 @@ describe('Codex', () => {
     expect(reader.end(END)).toEqual({
       verdict: { kind: 'answer', text: 'b', structured: null },
       denied: 0,
-      usage: { usd: null, tokens: 105, scope: 'session' },
+      // Cached input is counted on its own.
+      usage: { usd: null, tokens: 105, scope: 'session', parts: { input: 40, cached: 60, output: 5 } },
     });
   });
 

@@ -4,6 +4,7 @@
 
 import { isJsonMap, type Json, type JsonMap, own, parseJson } from '../../../base/json.ts';
 import { hasControlCharacters } from '../../../base/sanitize.ts';
+import type { TokenParts } from '../../../ir/output.ts';
 import { printedTexts } from '../../../ir/answer-transitions.ts';
 
 export interface Reader {
@@ -59,6 +60,19 @@ export interface RawUsage {
   readonly usd: number | null;
   readonly tokens: number | null;
   readonly scope: 'turn' | 'session' | 'untold';
+  /** Absent if not reported; counted like `tokens`. */
+  readonly parts?: TokenParts;
+  readonly model?: string;
+}
+
+/** Nothing if the program reports no kinds of tokens. Cached input is not part of `input`. */
+export function partsOf(
+  input: number | null,
+  cached: number | null,
+  output: number | null,
+): { readonly parts?: TokenParts } {
+  if (input === null || output === null) return {};
+  return { parts: { input: Math.max(0, input), cached: cached ?? 0, output } };
 }
 
 export function answer(text: string | null, structured: Json = null): Verdict {

@@ -31,6 +31,8 @@ export interface PromptDelivery extends DeliveryRequest {
   readonly ways: TerminalProfile;
   readonly transcript: Transcript;
   readonly text: string;
+  /** When a person last typed through meow, by `performance.now`; null if never. */
+  readonly typedAt: () => number | null;
   readonly isConfirmed: () => boolean;
   /** The adapter's keys before a text were pressed for this agent, by this engine or an earlier one. */
   readonly wasPrepared: boolean;
@@ -73,7 +75,7 @@ export async function deliver(request: PromptDelivery): Promise<DeliveryOutcome>
       const isBlocked = outcome.kind === 'failed' && outcome.delivery === 'blocked-on-dialog';
       return isBlocked && state.phase.kind !== 'waiting' ? outcome : finish(outcome);
     }
-    assert(screen !== null, 'something is to be done about a screen that was not seen');
+    assert(screen !== null, 'an act on a screen that was not observed');
     await dialogs.handle(screen);
     if (act.kind === 'wait') {
       if (act.delivery !== delivery) void note({ delivery: act.delivery });
@@ -136,6 +138,7 @@ function observationOf(
     hasWorked: canShowWork && matchesAny(busy, request.transcript.textSince(submittedAt)),
     isQueued: screen?.isQueued ?? false,
     isEmpty: screen?.isEmpty ?? false,
+    typedAt: request.typedAt(),
     draft: screen?.draft ?? 'none',
     isBracketed,
     row: screen === null ? '' : rowAtCursor(screen.capture),

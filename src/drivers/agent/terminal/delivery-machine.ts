@@ -9,7 +9,8 @@
 //             work cannot be seen, new output that is not an echo, after the text was shown and left its place. A text
 //             that merely vanished is not accepted. Output proves nothing about a text that was never shown, because a
 //             program may print at any time: so without hook and patterns such a text is not submitted.
-// delivery/5  Clears an existing draft before adding text, but not while a person is typing.
+// delivery/5  Clears an existing draft before adding text, but not while a person is typing. Adds none then either, if the
+//             person types through meow.
 // delivery/6  After an engine crash the hook and the screen decide. Doubt counts as delivered: a second prompt does
 //             more harm than a late one.
 // delivery/7  A living agent has the whole time limit: no delay says anything about what it will do.
@@ -55,6 +56,8 @@ export interface Observation extends Pick<Screen, 'isReady' | 'isBusy' | 'isQueu
   readonly isConfirmed: boolean;
   readonly hasDialog: boolean;
   readonly inMode: boolean;
+  /** When a person last typed through meow; null if never. */
+  readonly typedAt: number | null;
   /** The agent worked since the last submit, however briefly. */
   readonly hasWorked: boolean;
   readonly isBracketed: boolean;
@@ -216,6 +219,8 @@ export function nextStep(plan: DeliveryPlan, before: DeliveryState, seen: Observ
 }
 
 const POLL_MS = 1_000;
+/** A person who types through meow may think for this many times `typing`. */
+const PERSON_PAUSES = 10;
 /** One key press may clear a single line. */
 const CLEARS_MAX = 400;
 /** The wait between two presses doubles, so this many take longer than any limit. */
@@ -275,6 +280,8 @@ function whileWaiting(plan: DeliveryPlan, state: DeliveryState, seen: Observatio
     if (!plan.canQueue) return wait(state, POLL_MS);
     if (busyMs < plan.reactMs) return wait(state, plan.reactMs - busyMs);
   }
+  const typing = whilePersonTypes(plan, state, seen);
+  if (typing !== null) return typing;
   if (draft !== 'none') {
     const next = clearDraft(plan, state, seen);
     if (next !== null) return next;
@@ -313,6 +320,14 @@ function put(state: DeliveryState, { now, screen, row, isBracketed }: Observatio
   const before = { screen, row, isBracketed };
   const phase: Phase = { kind: 'put', at: now, before, isInherited: false, wasSeen: false, probe: null };
   return step({ kind: 'put' }, state, { ...state, phase });
+}
+
+/** Null if nobody types. The text of a person who pauses is left alone for longer than an old draft. */
+function whilePersonTypes(plan: DeliveryPlan, state: DeliveryState, seen: Observation): NextStep | null {
+  const { now, typedAt, draft } = seen;
+  if (typedAt === null) return null;
+  const leftMs = plan.typingMs * (draft === 'none' ? 1 : PERSON_PAUSES) - (now - typedAt);
+  return leftMs > 0 ? wait(state, Math.min(leftMs, POLL_MS)) : null;
 }
 
 /** Null if the apparent draft is not a draft. */

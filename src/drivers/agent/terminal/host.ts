@@ -25,6 +25,10 @@ import { HOOKS, READY, TerminalAgent, type TerminalAgentOptions, TRANSCRIPT } fr
 import { ScreenWatcher } from './screen-watcher.ts';
 import { Transcript } from './transcript.ts';
 
+/** Of every terminal, also while somebody attaches to it (tmux/7). */
+export const COLUMNS = 200;
+export const ROWS = 50;
+
 /** The adapter must have a terminal profile. */
 export type TerminalHostOptions = DriverContext & Omit<TerminalAgentOptions, 'ways' | 'name'>;
 
@@ -74,8 +78,8 @@ async function open(agent: TerminalAgent, request: StartRequest, setup: Setup): 
     command: command.value,
     cwd: start.workdir,
     environment: { ...request.environment, MEOW_HOOKS: join(path, HOOKS), ...blanks },
-    columns: 200,
-    rows: 50,
+    columns: COLUMNS,
+    rows: ROWS,
     scrollback: 50_000,
     transcript: join(path, TRANSCRIPT),
     marker: start.marker,

@@ -46,6 +46,8 @@ const PRINT_OPTION = '@meow_print';
 /** Option of the session that was made for the pane. */
 export const SESSION_OPTION = '@meow_session';
 
+const KEYS_PER_COMMAND = 256;
+
 /** Same as PaneCapture.print, once the screen is in the latest buffer. */
 const PRINT = '#{cursor_x} #{cursor_y} #{pane_in_mode} #{alternate_on} #{buffer_size}';
 
@@ -111,6 +113,15 @@ export class TerminalPane {
     // NUL can be sent only by the name of its key.
     const [first = [], ...more] = text.split('\0').map((part) => ['send-keys', '-l', '-t', this.id, '--', part]);
     return this.#put([first, ...more.flatMap((part) => [['send-keys', '-t', this.id, 'C-Space'], part])], seen);
+  }
+
+  /** Bytes as a terminal sends them for keys. */
+  keys(bytes: Uint8Array): Promise<InputResult> {
+    const codes = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0'));
+    const commands: Command[] = [];
+    for (let at = 0; at < codes.length; at += KEYS_PER_COMMAND)
+      commands.push(['send-keys', '-H', '-t', this.id, '--', ...codes.slice(at, at + KEYS_PER_COMMAND)]);
+    return this.#put(commands);
   }
 
   async leaveMode(): Promise<void> {

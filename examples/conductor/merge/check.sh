@@ -1,0 +1,2 @@
+# Passes if nothing is left of a conflict.
+! grep -q "^[<=>]" parts.txt
