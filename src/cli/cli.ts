@@ -400,13 +400,8 @@ function commandLine(answer: (status: number) => void): Command {
     .argument('<run>')
     .option('-o, --output <file>', 'the archive (default: RUN.tar.gz)')
     .option('--no-logs', 'leave out the logs of commands and agents')
-    .addOption(
-      new Option('--otlp', 'send the trace to the OpenTelemetry receiver of the configuration').conflicts([
-        'output',
-        'logs',
-      ]),
-    )
-    .option('--json', 'with --otlp: print one JSON object')
+    .option('--otlp', "send the run's trace to an OpenTelemetry receiver instead")
+    .option('--json', 'print one JSON object: with --otlp')
     .action(calls(async () => (await import('./commands/export.ts')).exportRun));
 
   command('Setup and maintenance', 'import FILE', 'read a run from an archive')

@@ -179,6 +179,30 @@ describe('meow doctor', () => {
     for (const pid of alike) process.kill(pid, 'SIGKILL');
   }, 600_000);
 
+  test('ends the terminals of a run whose folder is gone, and leaves those of a run that can be resumed', async () => {
+    await using rig = await Rig.setup();
+    const echo = `sh -c 'printf "> "; while read -r line; do echo $line; printf "> "; done'`;
+    rig.write(
+      '.meow/adapters/cat/adapter.toml',
+      `[adapter]\nname = "cat"\ndescription = "repeats"\n[spawn]\ncommand = ${JSON.stringify(echo)}\n`,
+    );
+    const spawned =
+      '[[main.steps]]\nid = "s"\nexecutor = "spawn"\nagent = "a"\nadapter = "cat"\nchannel = "terminal"\n';
+    rig.write('w.meow.toml', `[main]\n${spawned}${waitingStep('hold', 'needs = ["s"]')}`);
+    const run = rig.start('run', 'w.meow.toml', '--id', 'r');
+    await rig.appears('hold.began');
+    run.kill('SIGKILL');
+    await run.ended;
+    const kinds = async (): Promise<readonly string[]> => [
+      ...new Set((await orphans(rig)).left.flatMap(({ kind }) => (kind === 'tmp' ? [] : [kind]))),
+    ];
+    expect(await kinds()).toEqual(['socket', 'lock']);
+    rmSync(rig.path('.meow/workflows/r'), { recursive: true });
+    expect(await kinds()).toEqual(['process', 'tmux', 'lock']);
+    expect(await orphans(rig, '--fix', '--yes')).toEqual({ code: 0, left: [] });
+    expect(await rig.left()).toEqual([]);
+  });
+
   test('keeps uncommitted work and unmerged commits', async () => {
     await using made = await ConductorRig.setup();
     const { rig } = made;

@@ -8,6 +8,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Longer than ten seconds on an idle machine; longest first. */
 const LONGEST = [
+  'test/e2e/secrets.test.ts',
+  'test/e2e/cleanup.test.ts',
   'test/attacks/git.test.ts',
   'test/e2e/examples-tested.test.ts',
   'test/attacks/twins.test.ts',

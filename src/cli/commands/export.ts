@@ -8,22 +8,27 @@ import { reportRun } from '../../app/report-run.ts';
 import { UsageError } from '../../base/errors.ts';
 import { asUsageError, isSystemError } from '../../sys/errors.ts';
 import { replacePrivate } from '../../sys/files.ts';
+import type { Switches } from '../flags.ts';
 import { EXIT, printLine } from '../output.ts';
 
 declare const MEOW_VERSION: string;
 
-interface ExportOptions {
+interface ExportOptions extends Switches<'otlp' | 'json'> {
   readonly output?: string;
   /** False with `--no-logs`. */
   readonly logs?: boolean;
-  readonly otlp?: true;
-  readonly json?: true;
 }
 
+/** Only an archive, or only a trace. */
 export async function exportRun(run: string, options: ExportOptions): Promise<number> {
   const { output, logs, otlp, json } = options;
-  if (otlp) return await (await import('./export-otlp.ts')).exportOtlp(run, options);
-  if (json) throw new UsageError('--json is for --otlp', `meow export ${run} --otlp --json`);
+  if (otlp) {
+    if (output !== undefined || logs === false)
+      throw new UsageError('--otlp sends a trace, and writes no archive', 'leave out the other flags, or --otlp');
+    return (await import('./export-otlp.ts')).exportOtlp(run, options);
+  }
+  if (json) throw new UsageError('--json is for --otlp', 'meow export RUN prints the name of the archive');
+
   const packed = await packRun(findProject(), run, { withLogs: logs !== false, version: MEOW_VERSION });
   const file = output ?? `${packed.id}.tar.gz`;
   writeNew(file, packed.bytes);
