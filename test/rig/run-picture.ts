@@ -36,7 +36,7 @@ const READ = `(() => {
 })()`;
 
 /** Null while the timeline is not shown. */
-export function readPicture(page: Page): Promise<RunPicture | null> {
+function readPicture(page: Page): Promise<RunPicture | null> {
   return page.evaluate<RunPicture | null>(READ);
 }
 
