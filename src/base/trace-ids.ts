@@ -1,5 +1,5 @@
-// Ids of W3C Trace Context for runs, steps and attempts. They derive from the run, so whoever computes them gets the same: the
-// engine for the environment of a command, and an exporter after the run. Pure.
+// Ids of W3C Trace Context for runs, steps and attempts. They derive from the run, so the engine computes the same ids for
+// the environment of a command as an exporter does after the run. Pure.
 
 /** What a `traceparent` names: `00-TRACE-SPAN-FLAGS`. */
 export interface TraceParent {

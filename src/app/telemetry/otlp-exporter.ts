@@ -31,11 +31,15 @@ export async function sendTrace(trace: Trace, { url, protocol }: OtlpEndpoint): 
   }
 }
 
+/** `ExportResultCode.SUCCESS`, of a package that is only a part of the exporters. */
+const ACCEPTED = 0;
+
 /** Null if it was accepted. */
 function send(exporter: JsonExporter | ProtobufExporter, spans: ReadableSpan[]): Promise<string | null> {
   return new Promise((resolve) => {
-    exporter.export(spans, ({ code, error }) => {
-      if (code === 0) return resolve(null);
+    exporter.export(spans, (result) => {
+      const { code, error }: { readonly code: number; readonly error?: Error } = result;
+      if (code === ACCEPTED) return resolve(null);
       const { message = 'unknown error', code: reason } = (error ?? {}) as { message?: string; code?: unknown };
       resolve(typeof reason === 'number' ? `the receiver answered ${reason}: ${message}` : message);
     });
