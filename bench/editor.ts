@@ -31,15 +31,17 @@ export const editor: Measurement = {
       textOf: (asked) => (asked === path ? buffer : asked === yamlPath ? yaml : null),
       paths: () => [path, yamlPath],
     });
-    const afterChange = (ask: () => void) => (): number => {
-      count += 1;
-      buffer = `${text}# ${count}\n`;
-      yaml = `${yamlText}# ${count}\n`;
-      workspace.changed();
-      const began = performance.now();
-      ask();
-      return performance.now() - began;
-    };
+    const afterChange =
+      (ask: () => void, changed = path) =>
+      (): number => {
+        count += 1;
+        if (changed === path) buffer = `${text}# ${count}\n`;
+        else yaml = `${yamlText}# ${count}\n`;
+        workspace.changed(changed);
+        const began = performance.now();
+        ask();
+        return performance.now() - began;
+      };
     const middle = text.indexOf('{{', text.length / 2) + 2;
     const route = yamlText.indexOf('completed: ', yamlText.length / 2) + 'completed: '.length;
     const samples = await interleaveWarm(rounds * MORE_ROUNDS, {
@@ -50,7 +52,7 @@ export const editor: Measurement = {
         if (found === null) throw new Error('no step is named there');
         workspace.renamed(path, found.definitions, 'other');
       }),
-      conductor: afterChange(() => workspace.suggest(yamlPath, route)),
+      conductor: afterChange(() => workspace.suggest(yamlPath, route), yamlPath),
       reading: afterChange(() => readToml(createReport(makeSource(path, buffer)))),
       readingYaml: afterChange(() => {
         const report = createReport(makeSource(yamlPath, yaml));

@@ -29,8 +29,8 @@ process.on('exit', () => {
 });
 `;
 
-/** Tables of keys call functions with names while they are loaded, which V8 cannot tell from other calls. */
-const TABLES = /\/languages\/(?:[a-z]+\/)?keys\.ts$/;
+/** Tables of keys and shapes of records call functions with names while they are loaded, which V8 cannot tell from other calls. */
+const TABLES = /\/languages\/(?:[a-z]+\/)?keys\.ts$|\/base\/shape\.ts$/;
 
 /** Source maps of bundles that have been read. */
 const maps = new Map();

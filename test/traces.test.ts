@@ -16,7 +16,7 @@ import { expect, test } from 'vitest';
 
 import type { Json } from '../src/base/json.ts';
 import { parseDuration } from '../src/base/time.ts';
-import { fold } from '../src/kernel/fold.ts';
+import { fold } from '../src/kernel/apply.ts';
 import { type Delivery, type Outcome, type Progress, success } from '../src/ir/effect.ts';
 import { failure, type FailureKind } from '../src/ir/failure.ts';
 import type { Usage } from '../src/ir/output.ts';

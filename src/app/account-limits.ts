@@ -10,7 +10,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
+import type { JsonMap } from '../base/json.ts';
+import { fields, isNumber, isText, nullable, optional } from '../base/shape.ts';
 import { tolerate, UNUSABLE } from '../sys/errors.ts';
 import { appendLine, makeFolder, readLines } from '../sys/files.ts';
 
@@ -80,19 +81,26 @@ export class AccountLimits {
   }
 
   #read(account: string): readonly LimitLine[] {
-    const lines = tolerate(UNUSABLE, [], () => readLines(this.#path(account)));
-    return lines.flatMap((line) => {
-      if (!isJsonMap(line as Json)) return [];
-      const { until, reported_by: by, waits: mark } = line as JsonMap;
-      if (typeof until !== 'number') return [];
-      return [{ until, by: typeof by === 'string' ? by : null, mark: typeof mark === 'string' ? mark : null }];
-    });
+    const lines = tolerate(UNUSABLE, [], () => readLines(this.#path(account), isStoredLine));
+    return lines.map(({ until, reported_by: by = null, waits: mark = null }) => ({ until, by, mark }));
   }
 
   #path(account: string): string {
     return join(this.#folder, `${createHash('sha256').update(account).digest('hex').slice(0, 16)}.jsonl`);
   }
 }
+
+interface StoredLine {
+  readonly until: number;
+  readonly reported_by?: string | null;
+  readonly waits?: string | null;
+}
+
+const isStoredLine = fields<StoredLine>({
+  until: isNumber,
+  reported_by: optional(nullable(isText)),
+  waits: optional(nullable(isText)),
+});
 
 interface LimitLine {
   readonly until: number;

@@ -1,6 +1,9 @@
 // What the configuration of the user and other runs mean for the turns of agents. None starts while a usage limit of its account holds
 // (account-limits.ts), or in quiet hours: such a turn ends before its program is started, and the kernel tries it again later, which
 // counts as no retry. A turn that reports no price gets that of the configuration.
+//
+//   admit/1  A turn that an earlier engine reserved money for and never started is not started by the next one, because others may
+//            have spent that money meanwhile. It counts as lost, so that the kernel asks for admission again.
 
 import { formatMoment } from '../base/time.ts';
 import { endOfHours, type Hours } from '../base/time-zone.ts';
@@ -26,9 +29,13 @@ export interface AdmittedTurnsOptions {
   readonly quiet: () => Hours | null;
   /** False: what would wait for a limit fails. */
   readonly waits: boolean;
+  /** Whether money is reserved for the turn of a step. */
+  readonly isReserved: (step: string) => boolean;
   /** The adapter of a turn or a prompt; null for other effects. */
   readonly adapterOf: (effect: Effect) => string | null;
 }
+
+const NEVER_STARTED = failed('lost', 'an earlier engine ended before it started the agent');
 
 /** If quiet hours never end, the configuration may change. */
 const QUIET_LOOK_MS = 600_000;
@@ -40,7 +47,9 @@ export function admittedTurns(driver: Driver, options: AdmittedTurnsOptions): Dr
       const adapter = options.adapterOf(effect);
       if (adapter === null) return driver[how](effect, answer, note);
       const account = accountOf(adapter, options.environment);
-      const refusal = how === 'start' || isUnbegun(effect, options) ? refusalOf(account, options) : null;
+      const isNew = how === 'start' || isUnbegun(effect, options);
+      const isStale = how === 'find' && isNew && options.isReserved(effect.step);
+      const refusal = isStale ? NEVER_STARTED : isNew ? refusalOf(account, options) : null;
       // Never before this call returns.
       if (refusal !== null) return queueMicrotask(() => answer(refusal));
       const model = effect.spec.kind === 'turn' && effect.spec.model !== null ? filledText(effect.spec.model) : null;

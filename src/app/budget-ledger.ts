@@ -12,7 +12,6 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { UsageError } from '../base/errors.ts';
-import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { hasBegun, stepFolder } from '../drivers/step-folder.ts';
 import type { Ledger, LedgerAdmission } from '../engine/ports.ts';
 import { noteSpending } from '../kernel/budget.ts';
@@ -33,8 +32,9 @@ import { decodeRecords } from '../stores/journal-lines.ts';
 import { localRunFiles } from '../stores/local-run-files.ts';
 import { liveHolder, type Lock, takeLock } from '../stores/lock.ts';
 import { tolerate, UNUSABLE } from '../sys/errors.ts';
-import { appendLine, makeFolder, openForReading, readLines } from '../sys/files.ts';
+import { makeFolder, openForReading } from '../sys/files.ts';
 import { listProject, projectsToShow } from './projects.ts';
+import { forksOf } from './run-budgets.ts';
 
 export interface LedgerOptions {
   readonly runId: string;
@@ -73,32 +73,6 @@ export function budgetLedger(options: LedgerOptions): Ledger {
       }
     },
   };
-}
-
-export function hasForks(runs: string, runId: string): boolean {
-  return existsSync(forksFile(runs, runId));
-}
-
-const FORKS = 'forks.jsonl';
-
-function forksFile(runs: string, origin: string): string {
-  return join(runs, origin, FORKS);
-}
-
-/** For a fork: the runs of its origin share a budget. */
-export function noteFork(runs: string, origin: string, runId: string): void {
-  const path = forksFile(runs, origin);
-  // The run that it comes from may have been removed.
-  if (!existsSync(dirname(path)) || forksOf(runs, origin).includes(runId)) return;
-  appendLine(path, { id: runId });
-}
-
-function forksOf(runs: string, origin: string): readonly string[] {
-  const lines = tolerate(UNUSABLE, [], () => readLines(forksFile(runs, origin)));
-  return lines.flatMap((line) => {
-    const id = isJsonMap(line as Json) ? (line as JsonMap)['id'] : null;
-    return typeof id === 'string' && isRunId(id) ? [id] : [];
-  });
 }
 
 /** Held for milliseconds; a hundred runs that start a turn at once wait for seconds. */
@@ -149,6 +123,27 @@ async function readOthers(
   const tree: OtherRun[] = [];
   for (const id of new Set([root, ...forksOf(runs, root)]))
     if (id !== runId && existsSync(join(runs, id, JOURNAL))) tree.push(await read(join(runs, id)));
+  return othersOf({ runs, budgets, since, turns, ofDay, tree });
+}
+
+/** Pure: also for simulated runs. */
+export function othersOf({
+  runs,
+  budgets,
+  since,
+  turns,
+  ofDay,
+  tree,
+}: {
+  readonly runs: string;
+  readonly budgets: readonly BudgetConfig[];
+  /** When the day began, in milliseconds since 1970. */
+  readonly since: number;
+  readonly turns: readonly string[];
+  readonly ofDay: readonly OtherRun[];
+  /** Those of the same origin. */
+  readonly tree: readonly OtherRun[];
+}): OthersSpending {
   return {
     tree: {
       usd: total(tree, ({ spending }) => spending.usd),
@@ -181,7 +176,7 @@ async function readOthers(
   };
 }
 
-interface OtherRun {
+export interface OtherRun {
   readonly folder: string;
   readonly spending: Spending;
   readonly reserved: KnownCost;

@@ -56,26 +56,33 @@ const TEST_FILE = /\.(?:test|sim)\.toml$/;
 /** Other files with the same endings. */
 const OTHER_FILES = /(?:\.(?:test|sim)\.toml|^(?:adapter|config|pyproject|Cargo)\.toml)$/;
 
+/** `reads`: paths of all files and folders that were looked at, those that do not exist included. */
+interface KnownSymbols {
+  readonly symbols: Symbols | null;
+  readonly reads: ReadonlySet<string>;
+}
+
 export class EditorWorkspace {
   readonly #folder: string;
   readonly #buffers: Buffers;
   #around: Surroundings | null = null;
   #adapters: readonly string[] = [];
-  readonly #symbols = new Map<string, Symbols | null>();
+  readonly #symbols = new Map<string, KnownSymbols>();
 
   constructor(folder: string, buffers: Buffers) {
     this.#folder = folder;
     this.#buffers = buffers;
   }
 
-  /** A buffer has changed. */
-  changed(): void {
-    this.#symbols.clear();
+  /** A buffer has changed. Workflows that do not read the file have the same symbols as before. */
+  changed(path: string): void {
+    for (const [workflow, { reads }] of this.#symbols)
+      if (reads.has(path) || reads.has(dirname(path))) this.#symbols.delete(workflow);
   }
 
   /** A file has changed on disk: it may be the configuration or an adapter. */
   saved(): void {
-    this.changed();
+    this.#symbols.clear();
     this.#around = null;
   }
 
@@ -188,16 +195,17 @@ export class EditorWorkspace {
 
   #symbolsOf(workflow: string): Symbols | null {
     const known = this.#symbols.get(workflow);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.symbols;
     const around = this.#surroundings();
+    const reads = new Set<string>();
     // Symbols name files by their paths.
-    const reader = { ...around.reader, shown: (path: string) => path };
+    const reader = { ...recorded(around.reader, reads), shown: (path: string) => path };
     const symbols = this.#tolerant(null, () => {
       const language: Language | null = detectLanguage(reader, workflow, 'yes');
       const location = { path: workflow, file: workflow, workflow: null };
       return language === null ? null : symbolsOf(language, location, { ...around, reader }, this.#adapters);
     });
-    this.#symbols.set(workflow, symbols);
+    this.#symbols.set(workflow, { symbols, reads });
     return symbols;
   }
 
@@ -290,6 +298,16 @@ function overBuffers(reader: SourceReader, buffers: Buffers): SourceReader {
       const files = [...saved, ...unsaved.map((path) => unsavedFile(path, textOf(path) ?? ''))];
       return files.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     },
+  };
+}
+
+function recorded(reader: SourceReader, reads: Set<string>): SourceReader {
+  return {
+    ...reader,
+    kindOf: (path) => (reads.add(path), reader.kindOf(path)),
+    text: (path) => (reads.add(path), reader.text(path)),
+    optionalText: (path) => (reads.add(path), reader.optionalText(path)),
+    files: (folder) => (reads.add(folder), reader.files(folder)),
   };
 }
 

@@ -1,4 +1,4 @@
-// All runs of several projects, followed while they go on.
+// All runs of several projects, followed while they are active.
 //
 //   fleet/1  A run that has ended is not folded: its last record and the head of its state file say enough. All others are folded
 //            once, and each new record is applied to them.
@@ -258,7 +258,7 @@ class FollowedProject {
     const run = this.#runs.get(id);
     if (name === null) this.#allDirty = true;
     else if (!isRunId(id)) return;
-    // The state file of a run that goes on is replaced all the time.
+    // The state file of an active run is replaced all the time.
     else if (run === undefined) this.#dirty.add(id);
     else if (rest.length === 0) {
       this.#dirty.add(id);

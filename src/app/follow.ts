@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Store } from '../engine/ports.ts';
-import { applyRecord } from '../kernel/fold.ts';
+import { applyRecord } from '../kernel/apply.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 import { readRun } from './runs.ts';

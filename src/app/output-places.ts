@@ -52,7 +52,7 @@ export class OutputPlaces {
   /** The line that a byte is in. `key`: the same for the same output. */
   async lineAt(key: string, stream: ByteStream, offset: number): Promise<number> {
     let mark = this.#last(key, stream, (each) => each.offset <= offset);
-    for await (const { from, bytes } of stream.read(mark.offset, offset - mark.offset)) {
+    for await (const { from, bytes } of stream.readAsIs(mark.offset, offset - mark.offset)) {
       mark = this.#counted(key, mark, from, bytes);
     }
     return mark.line;
@@ -63,7 +63,7 @@ export class OutputPlaces {
     let mark = this.#last(key, stream, (each) => each.line < wanted);
     let last: OutputPlace = { offset: mark.lineStart, line: mark.line };
     if (mark.line >= wanted) return last;
-    for await (const { from, bytes } of stream.read(mark.offset, stream.size - mark.offset)) {
+    for await (const { from, bytes } of stream.readAsIs(mark.offset, stream.size - mark.offset)) {
       const found = lineIn(bytes, wanted - mark.line);
       if (found !== null && from + found < stream.size) return { offset: from + found, line: wanted };
       mark = this.#counted(key, mark, from, bytes);
@@ -116,7 +116,7 @@ export async function firstError(stream: ByteStream): Promise<OutputPlace | null
   let restFrom = stream.start;
   let line = 1;
   const bytesMax = Math.min(stream.size - stream.start, ERROR_BYTES_MAX);
-  for await (const { from, bytes } of stream.read(stream.start, bytesMax)) {
+  for await (const { from, bytes } of stream.readAsIs(stream.start, bytesMax)) {
     const begin = from - rest.length;
     const text = rest + Buffer.from(bytes).toString('latin1');
     const end = text.lastIndexOf('\n') + 1;
@@ -157,7 +157,7 @@ export async function searchOutput(
   let line = await places.lineAt(key, stream, begin);
   let rest: Buffer = Buffer.alloc(0);
   let end = begin;
-  for await (const piece of stream.read(begin, Math.min(stream.size - begin, SEARCH_BYTES_MAX))) {
+  for await (const piece of stream.readAsIs(begin, Math.min(stream.size - begin, SEARCH_BYTES_MAX))) {
     const bytes = Buffer.from(piece.bytes);
     const isGap = piece.from !== end;
     const text = Buffer.concat([isGap ? Buffer.alloc(0) : rest, matchesCase ? bytes : asciiLower(bytes)]);

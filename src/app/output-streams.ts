@@ -2,7 +2,8 @@
 // long the output is.
 //
 //   ranges/1  Every byte keeps its offset. Of a long output of a terminal the middle is not kept: such bytes are skipped.
-//   ranges/2  The events of an agent without a terminal are also available as text, in a stream of its own.
+//   ranges/2  Secrets are hidden, by as many stars: also one that the range contains only a part of.
+//   ranges/3  The events of an agent without a terminal are also available as text, in a stream of its own.
 
 import { dirname } from 'node:path';
 
@@ -12,6 +13,7 @@ import { segmentNames } from '../drivers/agent/tmux/transcript-segments.ts';
 import type { RunFiles } from '../engine/ports.ts';
 import { lookAt } from '../sys/files.ts';
 import type { Adapters } from './adapters.ts';
+import { redactorOfRun, type RunRedactor } from './redact.ts';
 import type { ReadRun } from './runs.ts';
 import { eventsAsText, hasExited, outputPrefix, OutputReader } from './step-output.ts';
 
@@ -26,6 +28,8 @@ export interface ByteStream {
   readonly size: number;
   /** At most so many bytes from there on, in pieces. A piece begins later than asked if bytes were not kept. */
   read(from: number, length: number): AsyncGenerator<StreamPiece>;
+  /** The same with secrets, for finding places: much faster, and never shown. */
+  readAsIs(from: number, length: number): AsyncGenerator<StreamPiece>;
 }
 
 export interface StreamPiece {
@@ -52,10 +56,11 @@ export async function attemptOutput(
   const prefix = await outputPrefix(files, run.state, step, attempt);
   const names = await namesAt(files, prefix);
   const stdout = names.includes(TRANSCRIPT) ? TRANSCRIPT : 'stdout';
+  const redactor = redactorOfRun(files.localPath(''));
   const streams = (['stdout', 'stderr'] as const).flatMap((stream) => {
     const base = stream === 'stdout' ? stdout : stream;
     const segments = segmentsIn(files, prefix, segmentNames(names, base));
-    return segments === null ? [] : [fileStream(files, stream, base === TRANSCRIPT, segments)];
+    return segments === null ? [] : [hiding(fileStream(files, stream, base === TRANSCRIPT, segments), redactor)];
   });
   // The path tells runs of the same id in two projects apart.
   const text = await converted.of(files, files.localPath(prefix), prefix, () =>
@@ -106,6 +111,9 @@ function fileStream(
     start: segments[0]?.at ?? 0,
     size: last === undefined ? 0 : last.at + last.size,
     async *read(from, length) {
+      yield* this.readAsIs(from, length);
+    },
+    async *readAsIs(from, length) {
       const end = from + length;
       for (const { path, at, size } of segments) {
         for (let next = Math.max(from, at); next < Math.min(end, at + size); ) {
@@ -117,6 +125,49 @@ function fileStream(
       }
     },
   };
+}
+
+/** A secret is recognized with this much around it. */
+const AROUND_BYTES = 8 * 1024;
+
+function hiding(stream: ByteStream, redactor: RunRedactor): ByteStream {
+  return {
+    ...stream,
+    async *read(from, length) {
+      const end = from + length;
+      const pieces = stream.readAsIs(Math.max(stream.start, from - AROUND_BYTES), length + 2 * AROUND_BYTES);
+      let held: StreamPiece | null = null;
+      // A piece is shown when what follows it is known.
+      for await (const piece of pieces) {
+        const isGap = held !== null && held.from + held.bytes.length !== piece.from;
+        if (held !== null && isGap) {
+          yield* within(hidden(held, redactor), from, end);
+          held = null;
+        }
+        const all: StreamPiece = held === null ? piece : { from: held.from, bytes: joined(held.bytes, piece.bytes) };
+        const shown = Math.max(0, all.bytes.length - AROUND_BYTES);
+        const safe = hidden(all, redactor);
+        yield* within({ from: all.from, bytes: safe.bytes.subarray(0, shown) }, from, end);
+        // What was hidden stays hidden, also if only its end is read again.
+        held = { from: all.from + shown, bytes: safe.bytes.subarray(shown) };
+      }
+      if (held !== null) yield* within(hidden(held, redactor), from, end);
+    },
+  };
+}
+
+function hidden({ from, bytes }: StreamPiece, redactor: RunRedactor): StreamPiece {
+  return { from, bytes: redactor.hide(bytes) };
+}
+
+function* within({ from, bytes }: StreamPiece, begin: number, end: number): Generator<StreamPiece> {
+  const first = Math.max(from, begin);
+  const part = bytes.subarray(first - from, Math.max(0, end - from));
+  if (part.length > 0) yield { from: first, bytes: part };
+}
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
+  return Buffer.concat([a, b]);
 }
 
 /** Events that were converted to text before, for a few outputs. */
@@ -187,6 +238,10 @@ class ConvertedText {
       start,
       size: start + bytes.length,
       async *read(from, length) {
+        yield* this.readAsIs(from, length);
+      },
+      // Secrets were masked when it was converted.
+      async *readAsIs(from, length) {
         const first = Math.max(from, start);
         const piece = bytes.subarray(first - start, Math.max(0, from + length - start));
         if (piece.length > 0) yield { from: first, bytes: piece };

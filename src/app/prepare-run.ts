@@ -132,7 +132,8 @@ export async function prepareRun(
     allowance: { ...DEFAULT_ALLOWANCE, usd: program.budgetUsd ?? null, ...flags.allowance },
     given: { reference, variables: Object.keys(values), files, allowance: flags.allowance },
   };
-  const asked = withBudgets(settings.config, project.runs, request);
+  const isLimited = settings.config.money.budgets.length > 0;
+  const asked = isLimited ? withBudgets(settings.config, project.runs, request) : request;
   // Values of another run have references already, and so have secret variables.
   const masked = new Set([...withDefaults.keys(), ...given.references.keys(), ...secretParameters(program)]);
   for (const name of given.values.keys()) masked.delete(name);

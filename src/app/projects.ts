@@ -59,7 +59,8 @@ function projectIn(folder: string): Project {
   throw new UsageError(`${folder} is not a folder`, 'say which project: --project DIR');
 }
 
-function listedFolders(): ReadonlySet<string> {
+/** Folders in the list; some may be gone. */
+export function listedFolders(): ReadonlySet<string> {
   const text = readUntrustedFile(projectListPath(), LIST_BYTES_MAX)?.text ?? '';
   return new Set(text.split('\n').filter((line) => line.startsWith('/')));
 }

@@ -8,7 +8,7 @@ import { proveShipped, shippedWorkflows } from '../../test/rig/shipped-workflows
 /** A thousand states take less than half a second. */
 const STATES_MAX = 4_000;
 
-/** Loops with a thousand rounds, and a state that forks for ever: not explored to the end, which takes few states. */
+/** Loops with a thousand rounds, and a state that forks forever: not explored to the end, which takes few states. */
 const ENDLESS = ['context-monitor', 'event-monitor', 'raymond/poll'];
 
 test('a state that forks for ever hides no ending of what it has started', async () => {

@@ -21,8 +21,13 @@ import { secretValues } from './secret-values.ts';
 
 export type { RedactingStream } from '../sys/secrets.ts';
 
+export interface RunRedactor extends Redactor {
+  /** Of the same length, for readers that show a part of a file by its offset. */
+  hide(bytes: Uint8Array): Uint8Array;
+}
+
 /** `runFolder`: absolute. The result knows what the run's engine knows now. */
-export function redactorOfRun(runFolder: string): Redactor {
+export function redactorOfRun(runFolder: string): RunRedactor {
   const key = readKey();
   const own = secretValues(ownEnvironment(), DEFAULT_CONFIG.secretNames, process.cwd());
   const factor = key === null ? 1 : factorOf(key);
@@ -41,6 +46,7 @@ export function redactorOfRun(runFolder: string): Redactor {
       return whole === cut ? from : Buffer.from(latin1(text).slice(0, whole), 'latin1').toString().length;
     },
     stream: () => new MaskedStream(masks, asIs),
+    hide: (bytes) => masks.hide(bytes),
   };
 }
 

@@ -131,6 +131,7 @@ function admission({ surroundings, config, run, waits, quiet }: RunDriversOption
     prices: config.money.prices,
     quiet,
     waits,
+    isReserved: (step) => run.state.spending.reservations.has(step),
     adapterOf({ spec }) {
       if (spec.kind === 'turn') return filledText(spec.adapter);
       return spec.kind === 'prompt' ? (run.state.agents.get(filledText(spec.agent))?.info?.adapter ?? null) : null;

@@ -4,6 +4,7 @@
 import { dirname, join, resolve } from 'node:path';
 
 import { err, ok } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { type DriverContext, withoutRunVariables } from '../drivers/environment.ts';
 import { revealText, scrubFile, scrubFolder } from '../drivers/guard-secrets.ts';
 import { resolveText } from '../drivers/outputs.ts';
@@ -32,13 +33,13 @@ import { pinFolder, stateFile } from '../sys/files.ts';
 import type { Secrets } from '../sys/secrets.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
-import { budgetLedger, noteFork } from './budget-ledger.ts';
+import { budgetLedger } from './budget-ledger.ts';
 import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
 import { projectAt, sharedFolder } from './project.ts';
-import { budgetsOf } from './run-budgets.ts';
+import { budgetsOf, noteFork } from './run-budgets.ts';
 import { listProject } from './projects.ts';
 import { runNotices } from './run-notices.ts';
 import { leavePrints } from './redact.ts';
@@ -162,6 +163,17 @@ function composeSession(
   const { remind: command, remindEveryMs: everyMs } = config.gates;
   const reminding = { runId: run.id, cwd: request.cwd, environment, everyMs, warn };
 
+  const ledger = once(() =>
+    budgetLedger({
+      runId: run.id,
+      runs,
+      shared: sharedFolder(),
+      budgets: config.money.budgets,
+      origin: request.origin ?? null,
+      warn,
+    }),
+  );
+
   const observers: readonly RunObserver[] = [
     stateFile,
     endpoint,
@@ -181,14 +193,7 @@ function composeSession(
   const opened: RunObserver[] = [];
   return {
     drivers: drivers.byKind,
-    ledger: budgetLedger({
-      runId: run.id,
-      runs,
-      shared: sharedFolder(),
-      budgets: config.money.budgets,
-      origin: request.origin ?? null,
-      warn,
-    }),
+    ledger: { admit: (turns, signal) => ledger().admit(turns, signal) },
     open() {
       leavePrints(runFolder, secrets.forms);
       for (const observer of observers) {

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '../base/errors.ts';
 import { didYouMean } from '../base/names.ts';
 import { requireSameProgram } from '../engine/client.ts';
-import { fold } from '../kernel/fold.ts';
+import { fold } from '../kernel/apply.ts';
 import type { Journal, Store, StoredRun } from '../engine/ports.ts';
 import type { EngineAddress } from '../ipc/client.ts';
 import { refusedMessages } from '../ipc/inbox.ts';
@@ -100,7 +100,7 @@ export function requireStep({ id, state: { steps } }: ReadRun, wanted: string): 
   throw new UsageError(`run ${id} has no step ${wanted}`, `${meant}its steps: meow show ${id} --steps`);
 }
 
-/** Ids of runs that may still go on: neither done nor failed, or unreadable. */
+/** Ids of runs that may still continue: neither done nor failed, or unreadable. */
 export async function runsGoingOn(store: Store): Promise<readonly string[]> {
   return (await store.list()).filter(({ last }) => !endsRun(last)).map(({ id }) => id);
 }

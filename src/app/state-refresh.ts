@@ -102,7 +102,7 @@ export class StateRefresh implements RunObserver {
     this.#nextAt = now + Math.max(INTERVAL_MIN_MS, (now - began) * COST_SHARE);
   }
 
-  /** The journal is the truth: if the state file cannot be written, the run goes on with a warning. */
+  /** The journal is the truth: if the state file cannot be written, the run continues with a warning. */
   async #write(text: readonly string[]): Promise<void> {
     try {
       await this.#options.file.write(text);

@@ -137,7 +137,7 @@ function commandLine(answer: (status: number) => void): Command {
   const schedule = command('Running', schedules, 'start workflows at set times, while meow serve is running')
     .arguments('<action> [name] [cron] [path]')
     .option('--timezone <tz>', 'time zone of CRON, such as Europe/Berlin (default: that of the machine): add')
-    .option('--overlap <o>', 'while an earlier run goes on: skip, queue or allow (default: skip): add')
+    .option('--overlap <o>', 'while an earlier run is active: skip, queue or allow (default: skip): add')
     .option('--missed <m>', 'times at which meow serve did not run: once or skip (default: once): add')
     .option('--jitter <d>', 'delay each start by a random time of at most this: add')
     .option('--from <iso>', 'a moment (default: now): next')
@@ -354,16 +354,41 @@ function commandLine(answer: (status: number) => void): Command {
       }),
     );
 
-  command('Setup and maintenance', 'doctor [--json]', 'check that everything needed is installed')
-    .option('--json', 'print a JSON array')
+  command('Setup and maintenance', 'doctor [--fix] [--json]', 'check the machine, and find what ended runs have left')
+    .option('--fix', 'end and remove what ended runs have left, after asking')
+    .option('--yes', 'do not ask: with --fix')
+    .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/doctor.ts')).doctor));
 
-  command('Setup and maintenance', 'gc [RUN…] [--force] [--dry-run]', 'remove what ended runs left in the repository')
+  command(
+    'Setup and maintenance',
+    'gc [RUN…] [--older-than AGE] [--dry-run]',
+    'remove ended runs, or what they left in git',
+  )
     .argument('[run...]')
+    .option('--older-than <age>', 'whole runs that ended longer ago: 30d')
+    .option('--keep <n>', 'whole runs, but not the N newest')
+    .option('--status <status>', 'whole runs that are done, failed or stopped; may be repeated', collect)
+    .option('--logs-only', 'only the logs of runs')
     .option('--force', 'also if work is lost; only for runs named on the command line')
     .option('--dry-run', 'print what would be removed')
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/gc.ts')).gc));
+
+  command('Setup and maintenance', 'export RUN [-o FILE.tar.gz]', 'write a run to an archive, without secrets')
+    .argument('<run>')
+    .option('-o, --output <file>', 'the archive (default: RUN.tar.gz)')
+    .option('--no-logs', 'leave out the logs of commands and agents')
+    .action(calls(async () => (await import('./commands/export.ts')).exportArchive));
+
+  command('Setup and maintenance', 'import FILE', 'read a run from an archive')
+    .argument('<file>')
+    .action(calls(async () => (await import('./commands/export.ts')).importArchive));
+
+  command('Setup and maintenance', 'report RUN -o FILE.html', 'write a page about a run')
+    .argument('<run>')
+    .option('-o, --output <file>', 'the page')
+    .action(calls(async () => (await import('./commands/export.ts')).report));
 
   addRunFlag(command(PEOPLE, 'gates [--run ID] [--json]', 'list open gates'))
     .option('--json', 'print a JSON array')

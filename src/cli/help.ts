@@ -382,20 +382,46 @@ Checks what meow needs, and the program of every adapter: whether it is installe
 you are logged in, and whether it can start unattended. Prints one line per check, with a fix. Starts no
 agent and does not use the network.
 
-Exit code: 0 everything required is installed, 1 something required is missing.
+It also names what ended runs have left: processes, terminals, sockets, locks, worktrees, unfinished files.
+
+Exit code: 0 nothing required is missing and nothing is left, otherwise 1.
 
 Examples:
   meow doctor
-  meow doctor --json | jq '.[] | select(.status != "ok")'
+  meow doctor --json | jq '.checks[] | select(.status != "ok")'
+  meow doctor --fix
 `,
   gc: `
 A Conductor run has its own worktree and branch, and a snapshot from before each step. Once the run has
 ended, gc removes them unless work would be lost: uncommitted changes, or commits on no other branch.
 
+With --older-than, --keep, --status or --logs-only it removes whole runs of any language, or their logs. Only
+runs that are over are removed, and the newest run of each schedule stays.
+
 Examples:
   meow gc
   meow gc --dry-run
   meow gc wf-ab12cd34 --force
+  meow gc --older-than 30d --keep 100
+`,
+  export: `
+The archive has the journal, the state file and the logs, with secrets masked. A run that an engine works
+on is refused.
+
+Examples:
+  meow export wf-ab12cd34 -o run.tar.gz
+`,
+  import: `
+An imported run can be read and forked, but not resumed.
+
+Examples:
+  meow import run.tar.gz
+`,
+  report: `
+One HTML file without scripts: steps, costs and the ends of logs, with secrets masked.
+
+Examples:
+  meow report wf-ab12cd34 -o run.html
 `,
   gates: `
 Examples:

@@ -12,8 +12,8 @@ import { warn } from './output.ts';
 /** The browser has long read it by then. */
 const REMOVED_AFTER_MS = 60_000;
 
-/** Returns at once. `remove`: deletes the file now instead of a minute later. */
-export function openInBrowser(url: string): { readonly remove: () => void } {
+/** Returns at once. `failed`: called with a sentence if no browser can be started. `remove`: deletes the file now instead of a minute later. */
+export function openInBrowser(url: string, failed = warn): { readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'meow-ui-'));
   const file = join(folder, 'open.html');
   writePrivate(file, documentFor(url));
@@ -24,7 +24,7 @@ export function openInBrowser(url: string): { readonly remove: () => void } {
   // $BROWSER may have arguments.
   const [program, ...args] = BROWSER === '' ? [opener, file] : ['/bin/sh', '-c', 'exec $BROWSER "$1"', 'sh', file];
   const child = spawn(program, args, { stdio: 'ignore', detached: true });
-  child.once('error', ({ message }) => warn(`meow: the browser could not be started (${message}); open the address`));
+  child.once('error', ({ message }) => failed(`meow: the browser could not be started (${message}); open the address`));
   child.unref();
   return { remove };
 }

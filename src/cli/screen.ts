@@ -184,7 +184,7 @@ export class Screen {
   readonly #hungUp = (): void => this.#ended('SIGHUP');
 
   readonly #ended = (signal: NodeJS.Signals): void => {
-    // The program that has the terminal receives it too, and ends or goes on.
+    // The program that has the terminal receives it too, and ends or continues.
     if (!this.#has && signal === 'SIGINT') return;
     this.close();
     process.exit(128 + constants.signals[signal]);

@@ -10,6 +10,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 import { messageOf } from '../app/agent-requests.ts';
 import { decideGate } from '../app/decide-gate.ts';
+import { pageAddress } from '../app/page-address.ts';
 import type { NamedProject } from '../app/projects.ts';
 import { agentTerminal } from '../app/run-agents.ts';
 import { readRun, storeOf } from '../app/runs.ts';
@@ -23,6 +24,7 @@ import { mainOutput, mainStep } from '../view/cause.ts';
 import type { FleetAgent, FleetNeed } from '../view/fleet.ts';
 import { verdictText } from '../view/status.ts';
 import { whyView } from '../view/why.ts';
+import { openInBrowser } from './open-browser.ts';
 
 /** A run, and the project that it is in. */
 export interface PlacedRun {
@@ -50,6 +52,14 @@ export async function recordedVerdict({ project, id }: PlacedRun, gate: string):
   const { state } = await readRun(storeOf(project), id);
   const verdict = state.gates.get(gate)?.verdict ?? null;
   return verdict === null ? null : verdictText(verdict);
+}
+
+/** Opens the page of the run. Says what follows. */
+export function openPage({ project, id }: PlacedRun, failed: (message: string) => void): string {
+  const url = pageAddress(`/p/${encodeURIComponent(project.name)}/r/${encodeURIComponent(id)}/timeline`);
+  if (url === null) return 'no page is served now; serve it in another terminal: meow ui';
+  openInBrowser(url, failed);
+  return 'opened in the browser';
 }
 
 /** Why the step that matters most has its status. */

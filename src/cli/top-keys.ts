@@ -28,6 +28,7 @@ const KEYS: readonly NamedKey[] = [
   },
   { key: 'w', word: 'why', help: 'say why that step has its status' },
   { key: '/', word: 'filter', help: 'show only runs whose project, id or workflow contains a text' },
+  { key: 'o', word: 'page', help: 'open the page of the run in the browser, while meow ui or meow serve is running' },
 ];
 
 const OTHERS: readonly (readonly [string, string])[] = [

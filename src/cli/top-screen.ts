@@ -18,6 +18,7 @@ import {
   attachTo,
   decide,
   decisionWord,
+  openPage,
   pageOutput,
   type PlacedRun,
   recordedVerdict,
@@ -249,6 +250,9 @@ export class TopScreen {
         this.#outside(() => attachTo(placed, agents));
         break;
       }
+      case 'o':
+        this.#say(openPage(placed, (message) => this.#say(message)));
+        break;
       case 'w':
         this.#perform(async () => {
           this.#overlay = { lines: (await whyLines(placed)).map(sanitize), top: 0 };

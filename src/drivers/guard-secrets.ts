@@ -24,7 +24,7 @@ import { ABSENT, REFUSED, tolerate } from '../sys/errors.ts';
 import { replacePrivate } from '../sys/files.ts';
 import { maskJson, maskOutputs, revealJson } from '../sys/secret-json.ts';
 import type { Secrets } from '../sys/secrets.ts';
-import { failed, storedText } from './outputs.ts';
+import { failed, resolveText, storedText } from './outputs.ts';
 import { stepPrefixes } from './step-folder.ts';
 
 export interface GuardedRun {
@@ -107,8 +107,8 @@ function isPiece(value: unknown): value is FilePiece | SecretPiece {
 function revealPieces(
   pieces: readonly (string | FilePiece | SecretPiece)[],
   { files, secrets }: GuardedRun,
-): Result<string, string> {
-  const texts = mapAll(pieces, (piece): Result<string, string> => {
+): Result<FilledText, string> {
+  const texts = mapAll(pieces, (piece): Result<string | FilePiece, string> => {
     if (typeof piece === 'string') return ok(secrets.reveal(piece));
     if ('secret' in piece) {
       const quoted = quote(plainText(revealJson(piece.secret, secrets)), piece.quote);
@@ -116,10 +116,12 @@ function revealPieces(
     }
     const read = storedText(piece, files);
     if (!read.ok) return read;
+    if (!read.value.includes('•')) return ok(piece);
     const quoted = quote(secrets.reveal(read.value), piece.quote);
     return quoted.ok ? quoted : err(`the contents of ${piece.file}: ${secrets.redact(quoted.error)}`);
   });
-  return texts.ok ? ok(texts.value.join('')) : texts;
+  if (!texts.ok) return texts;
+  return ok(texts.value.every((text) => typeof text === 'string') ? texts.value.join('') : texts.value);
 }
 
 function maskOutcome(outcome: Outcome, secrets: Secrets): Outcome {
@@ -157,7 +159,9 @@ function maskOutcome(outcome: Outcome, secrets: Secrets): Outcome {
 
 /** A filled text of the engine's records, with the values of secrets. An error is a sentence. */
 export function revealText(text: FilledText, run: GuardedRun): Result<string, string> {
-  return typeof text === 'string' ? ok(run.secrets.reveal(text)) : revealPieces(text, run);
+  if (typeof text === 'string') return ok(run.secrets.reveal(text));
+  const revealed = revealPieces(text, run);
+  return revealed.ok ? resolveText(revealed.value, run.files) : revealed;
 }
 
 /** JSON text. */

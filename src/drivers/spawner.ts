@@ -4,7 +4,7 @@
 // without it (process.ts).
 //
 // spawner/1  A request starts at most one process, which leads a session of its own.
-// spawner/2  The helper ends with the engine. Processes that it has started go on. If it has to record how some of them end,
+// spawner/2  The helper ends with the engine. Processes that it has started continue. If it has to record how some of them end,
 //            it ends when these have ended.
 // spawner/3  If the helper dies, or reports something unintelligible, the engine kills it and tells those who wait for it,
 //            who look for their processes themselves.

@@ -12,7 +12,7 @@ import type { Program } from '../ir/program.ts';
 import { getOrAdd } from '../kernel/collections.ts';
 import { decide } from '../kernel/decide.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { fold } from '../kernel/fold.ts';
+import { fold } from '../kernel/apply.ts';
 import type { Input } from '../kernel/input.ts';
 import type { DriverRequest } from '../kernel/pending-effects.ts';
 import { pendingEffects, pendingRequests, requestsOf, timersOf } from '../kernel/pending-effects.ts';

@@ -47,7 +47,7 @@ export interface CommandSpec<T> {
   readonly errors: readonly number[];
   /** Transition policy for reading its output, by name; null: the output contains no transitions. */
   readonly steering: string | null;
-  /** How long it may be silent, by its output; absent: for ever. */
+  /** How long it may be silent, by its output; absent: forever. */
   readonly idleMs?: number;
   /** Names of the variables that it has of the engine's environment; absent: all, and where the run is talked to. */
   readonly inherit?: readonly string[];

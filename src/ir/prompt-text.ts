@@ -36,7 +36,7 @@ export function nudgeText(text: string): string {
 }
 
 const NUDGE =
-  'You stopped before this step was reported: go on with it, and report it with meow done (or the tool done) when it ' +
+  'You stopped before this step was reported: continue it, and report it with meow done (or the tool done) when it ' +
   'is finished.';
 
 /** For an agent whose answer ends its turn: it reports only if outputs are expected. */

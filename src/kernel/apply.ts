@@ -1,20 +1,19 @@
-// Folds one decision into the state and maintains indexes and agenda. `decide` and replay both use it, so a resumed run
+// The state of a run is the fold of its records: in the engine, in every view, and on the page. Folds decisions and maintains indexes and agenda. `decide` and replay both use it, so a resumed run
 // continues from exactly the same state. It decides nothing and never fails on a journal written by this kernel.
 
 import { assert, present, unreachable } from '../base/errors.ts';
 import { isTurn } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import { priceOf, type Usage } from '../ir/output.ts';
-import { withPart } from '../ir/program.ts';
+import { type Program, withPart } from '../ir/program.ts';
 import { applyToAgents, assignAgent, releaseAgent } from './agents.ts';
 import { charge, reserve, sumOf } from './spending.ts';
-import type { Cost, Decision, FrameSpec, StepProgress } from './decision.ts';
-import { gateRequestOf } from './gates.ts';
+import type { AppliedRecord, Cost, Decision, FrameSpec, StepProgress } from './decision.ts';
+import { addEvent, gateRequestOf } from './gates.ts';
 import { currentFrame, hasItems, keep } from './apply-fork.ts';
-import type { EmittedEvent } from './input.ts';
 import { becomeReady, markGrown, registerNeeds, resolveNeeds, settleStep } from './needs.ts';
 import { reopen } from './reopen.ts';
-import { descend, getOrAdd, type IdTree } from './collections.ts';
+import { descend, dropOldest, getOrAdd, type IdTree } from './collections.ts';
 import type { FrameState, GateState, LaneState, RunState } from './state.ts';
 import {
   effectId,
@@ -22,6 +21,7 @@ import {
   frameAround,
   frameOf,
   holderOf,
+  initialState,
   isAwaited,
   NO_COST,
   outlivesEngine,
@@ -35,6 +35,17 @@ import {
   timeoutTimer,
   withAbsence,
 } from './state.ts';
+
+export function fold(program: Program, records: readonly AppliedRecord[]): RunState {
+  const state = initialState(program);
+  for (const record of records) applyRecord(state, record);
+  return state;
+}
+
+/** Changes the state in place. */
+export function applyRecord(state: RunState, { decisions, at }: AppliedRecord): void {
+  for (const decision of decisions) apply(state, decision, at);
+}
 
 export function apply(state: RunState, decision: Decision, at: number): void {
   const before = state.recordedAt ?? at;
@@ -565,34 +576,7 @@ function rememberMessage(state: RunState, message: string | null): void {
 /** More than can be in flight at once. */
 const SEEN_MESSAGES_MAX = 1_000;
 
-function dropOldest(entries: Map<string, unknown> | Set<string>, max: number): void {
-  const [oldest] = entries.keys();
-  if (entries.size > max && oldest !== undefined) entries.delete(oldest);
-}
-
 function gateNamed(state: RunState, name: string): GateState {
   const undecided = { asked: 0, prompt: null, openedAt: null, verdict: null };
   return getOrAdd(state.gates, name, () => ({ name, requests: new Map(), ...undecided }));
-}
-
-/** Limits on stored events. Waiting steps are woken at once, so nothing needs older events. */
-const EVENTS_MAX = 10_000;
-const EVENTS_SIZE_MAX = 16_000_000;
-
-function addEvent(state: RunState, event: EmittedEvent, at: number): void {
-  const { events } = state;
-  events.count += 1;
-  events.size += sizeOf(event);
-  events.latest.push({ ...event, seq: events.count, at });
-  events.ids.add(event.id);
-  if (events.latest.length < 2 * EVENTS_MAX && events.size < EVENTS_SIZE_MAX) return;
-  // Removes half of them at a time, so that the cost per event is constant.
-  for (const forgotten of events.latest.splice(0, Math.ceil(events.latest.length / 2))) {
-    events.ids.delete(forgotten.id);
-    events.size -= sizeOf(forgotten);
-  }
-}
-
-function sizeOf({ type, data }: EmittedEvent): number {
-  return type.length + JSON.stringify(data).length;
 }

@@ -19,6 +19,7 @@ import {
   charge,
   chargedSince,
   type Extra,
+  hasRunBudget,
   type KnownCost,
   KNOWN_MAX,
   modelOf,
@@ -66,16 +67,18 @@ export type Admission =
   | { readonly kind: 'ask'; readonly turn: string }
   | { readonly kind: 'refused'; readonly pause: PauseCause };
 
-/** `others`: null if nobody has read them for this input. */
+/** Nothing is reserved. */
+export const ADMITTED: Admission = { kind: 'go', reservation: null };
+
+/** For a run with a budget. `others`: null if nobody has read them for this input. */
 export function admitTurn(
   state: RunState,
   step: StepState,
   prepared: PreparedStep,
   others: OthersSpending | null,
 ): Admission {
-  if (!hasBudget(state)) return { kind: 'go', reservation: null };
   const turn = turnOf(state, step, prepared);
-  if (turn === null) return { kind: 'go', reservation: null };
+  if (turn === null) return ADMITTED;
   if (others === null && othersCount(state)) return { kind: 'ask', turn: turn.turn };
   const known = estimate(state, turn.turn, others);
   const reserved = known ?? { usd: state.budgets?.reserveUsd ?? 0, tokens: 0 };
@@ -88,15 +91,6 @@ export function admitTurn(
   }
   if (reserved.usd === 0 && known === null && mustWait(state, limits)) return { kind: 'wait' };
   return { kind: 'go', reservation: { step: step.id, attempt: step.attempt + 1, ...reserved, ...turn } };
-}
-
-function hasBudget(state: RunState): boolean {
-  const { budgets } = state;
-  return hasRunBudget(state) || (budgets !== null && (budgets.agentUsd !== null || budgets.days));
-}
-
-function hasRunBudget({ budgets, allowance }: RunState): boolean {
-  return allowance.usd !== null || allowance.tokens !== null || (budgets !== null && budgets.runUsd !== null);
 }
 
 function othersCount(state: RunState): boolean {

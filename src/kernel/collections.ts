@@ -133,3 +133,9 @@ export class OrderedSet<T extends { readonly order: number }> {
     return this.#heap.first;
   }
 }
+
+/** Removes the oldest entry if there are more. */
+export function dropOldest(entries: Map<string, unknown> | Set<string>, max: number): void {
+  const [oldest] = entries.keys();
+  if (entries.size > max && oldest !== undefined) entries.delete(oldest);
+}

@@ -7,8 +7,7 @@
 //   K5. The state holds decisions; views derive explanations.
 //   K6. The cost of an input depends on what it touches, not on the size of the run.
 //
-// Each decision is applied as soon as it is made, so the next one sees it. After `decide` the state equals a replay of
-// the journal. Consequences for other steps go through the agenda, which one loop processes.
+// Each decision is applied at once: the next one sees it, and the state equals a replay. One loop processes the agenda.
 
 import { Bug, present, unreachable } from '../base/errors.ts';
 import { own } from '../base/json.ts';
@@ -19,7 +18,7 @@ import { failure, type Failure } from '../ir/failure.ts';
 import { partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
-import { admitTurn, pauseText, postpone, resumedBudgets } from './budget.ts';
+import { ADMITTED, admitTurn, pauseText, postpone, resumedBudgets } from './budget.ts';
 import type { Decision, FailureHandling, PreparedStep } from './decision.ts';
 import type { KeptResult } from './fork.ts';
 import {
@@ -53,6 +52,7 @@ import { checkReport, recordsRefusal } from './report.ts';
 import { advanceLoop } from './rounds.ts';
 import { changesLimits } from './reopen.ts';
 import { retryDelay } from './retry.ts';
+import { hasBudget } from './spending.ts';
 import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
 import { agentsWith, CLEANUP_STEP, effectId, endWithoutEngine, failsOwner, isFinished, stepOf } from './state.ts';
 
@@ -177,7 +177,7 @@ function handle(ctx: DecideContext, input: Input): void {
 
 /**
  * An agent with an open question would wait for a person: its step is stopped. A dialog is asked again after a resume. The
- * gate of a tool call stays open, and the attempt is repeated: its agent must not go on without an answer.
+ * gate of a tool call stays open, and the attempt is repeated: its agent must not continue without an answer.
  */
 function stopAsking(ctx: DecideContext): void {
   const { state } = ctx;
@@ -261,7 +261,7 @@ function startStep(ctx: DecideContext, step: StepState): void {
   const admitted = admitStep(ctx, step, prepared.value);
   if (admitted === 'wait') return enqueueForAgent(ctx.state, step, prepared.value.agent);
   if (admitted !== 'go') return fail(ctx, step, admitted);
-  const admission = admitTurn(ctx.state, step, prepared.value, ctx.others);
+  const admission = hasBudget(ctx.state) ? admitTurn(ctx.state, step, prepared.value, ctx.others) : ADMITTED;
   if (admission.kind === 'refused') return endRun(ctx, 'paused', pauseText(admission.pause), admission.pause);
   if (admission.kind !== 'go') return postpone(ctx.state, step, admission);
   if (admission.reservation !== null) ctx.emit({ kind: 'usage-reserved', ...admission.reservation });
@@ -312,7 +312,7 @@ function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void 
   if (endedAt !== null) ctx.emit({ kind: 'effect-ended', step: step.id, endedAt });
   // The agent has reported, so the step is done regardless of the outcome.
   if (step.status === 'completing') return complete(ctx, step, success(step.outputs));
-  // An agent that goes on without an answer has not done its step.
+  // An agent that continues without an answer has not done its step.
   const isAnswer = outcome.kind === 'success' && outcome.route !== 'false' && !hasOpenQuestion(ctx.state, step);
   if (step.interrupted && ctx.state.end !== null && !isAnswer) {
     if (ctx.state.end === 'paused') return ctx.emit({ kind: 'step-lost', step: step.id, why: 'pause' });

@@ -208,6 +208,9 @@ export interface FrameSpec {
  */
 export type FrameJoin = 'wait' | 'inline' | 'recover' | 'answer' | 'loose' | 'check';
 
+/** What of a record changes the state: its input does not. */
+export type AppliedRecord = Pick<JournalRecord, 'at' | 'decisions'>;
+
 export interface JournalRecord {
   /** From 1, without gaps. */
   readonly seq: number;

@@ -3,12 +3,14 @@
 // A gate step requests a gate, or a command does on behalf of its step. A verdict belongs to one asking: it answers the
 // requests that wait, and never a later one. A request belongs to the present asking if the gate waits with the same
 // prompt; otherwise it begins the next. An early verdict answers the first asking.
+//
+// Events are signals from outside that need no decision. The state keeps the latest.
 
 import type { JsonMap } from '../base/json.ts';
 import { isAgent, needsSignature, SIGNER_PREFIX } from '../ir/approvers.ts';
 import { isTurn, type Progress, type Success } from '../ir/effect.ts';
 import type { StepProgress } from './decision.ts';
-import type { GateVerdict } from './input.ts';
+import type { EmittedEvent, GateVerdict } from './input.ts';
 import type { AgentState, DecideContext, GateRequest, GateState, RunState, StepState } from './state.ts';
 import { isFinished, isOpenGate, requesterOf, undecidedRequests } from './state.ts';
 
@@ -153,4 +155,26 @@ function withdrawDialog(ctx: DecideContext, step: StepState): void {
 function isInSession({ frame, effect }: StepState, session: string): boolean {
   const { nextSession } = frame;
   return !isTurn(effect) || (nextSession.kind === 'resume' && nextSession.id === session);
+}
+
+/** Limits on stored events. Waiting steps are woken at once, so nothing needs older events. */
+const EVENTS_MAX = 10_000;
+const EVENTS_SIZE_MAX = 16_000_000;
+
+export function addEvent(state: RunState, event: EmittedEvent, at: number): void {
+  const { events } = state;
+  events.count += 1;
+  events.size += sizeOf(event);
+  events.latest.push({ ...event, seq: events.count, at });
+  events.ids.add(event.id);
+  if (events.latest.length < 2 * EVENTS_MAX && events.size < EVENTS_SIZE_MAX) return;
+  // Removes half of them at a time, so that the cost per event is constant.
+  for (const forgotten of events.latest.splice(0, Math.ceil(events.latest.length / 2))) {
+    events.ids.delete(forgotten.id);
+    events.size -= sizeOf(forgotten);
+  }
+}
+
+function sizeOf({ type, data }: EmittedEvent): number {
+  return type.length + JSON.stringify(data).length;
 }

@@ -52,7 +52,7 @@ function reopenStep(step: StepState): void {
   const { act } = step.definition;
   // The list may have changed; named iterations are matched by name.
   if (act.kind === 'each' && act.key !== null) step.items = step.names = null;
-  // A loop that was not over may go on for as long again.
+  // A loop that was not over may run for as many rounds again.
   if (step.failure?.kind === 'rounds-exhausted') step.roundsAllowed += step.roundsMax;
   const isAwaitedBelow = ({ join, closed, abandoned }: FrameState): boolean =>
     failsOwner({ join }) || (join === 'answer' && !closed && !abandoned);

@@ -1,6 +1,7 @@
 // What the turns of a run have cost, and may still cost: as it counts against budgets.
 
 import { priceOf, type Usage } from '../ir/output.ts';
+import type { Allowance, Budgets } from '../ir/program.ts';
 import { getOrAdd } from './collections.ts';
 
 /** What the turns of a run have cost and may still cost, as it counts against budgets. */
@@ -34,6 +35,21 @@ export interface KnownCost {
 
 export function emptySpending(): Spending {
   return { usd: 0, tokens: 0, usdByAgent: new Map(), charges: [], reservations: new Map(), known: new Map() };
+}
+
+/** What a run may spend. */
+interface SpendingLimits {
+  readonly budgets: Budgets | null;
+  readonly allowance: Allowance;
+}
+
+export function hasBudget(limits: SpendingLimits): boolean {
+  const { budgets } = limits;
+  return hasRunBudget(limits) || (budgets !== null && (budgets.agentUsd !== null || budgets.days));
+}
+
+export function hasRunBudget({ budgets, allowance }: SpendingLimits): boolean {
+  return allowance.usd !== null || allowance.tokens !== null || (budgets !== null && budgets.runUsd !== null);
 }
 
 export const KNOWN_MAX = 20;

@@ -456,7 +456,7 @@ export function isFinished(step: StepState): boolean {
 }
 
 // Absences: periods in which neither an engine nor a process of the run was there. One begins with the last record of an
-// engine, since nobody records its death, and ends with the resume. An effect that went on meanwhile shortens it.
+// engine, since nobody records its death, and ends with the resume. An effect that continued meanwhile shortens it.
 
 /** In milliseconds since 1970. */
 export interface Absence {
@@ -464,7 +464,7 @@ export interface Absence {
   readonly to: number;
 }
 
-/** Whether an effect goes on without an engine. */
+/** Whether an effect continues without an engine. */
 export function outlivesEngine(effect: EffectSpec<unknown> | null): boolean {
   return effect?.kind === 'command' || effect?.kind === 'turn' || effect?.kind === 'prompt';
 }

@@ -71,6 +71,22 @@ export const SERVE: Table = {
   keys: [key('resume', BOOLEAN, 'Whether it resumes runs whose engine has died; default true.')],
 };
 
+export const RETENTION_STATUSES = ['done', 'failed', 'stopped'] as const;
+
+export const RETENTION: Table = {
+  name: 'retention',
+  doc: 'Runs that meow serve removes when they are over.',
+  keys: [
+    key('older_than', DURATION, 'Age, since their end, after which runs are removed.'),
+    key('keep', integer(0), 'Number of the newest runs that stay.'),
+    key(
+      'status',
+      either(words(RETENTION_STATUSES), listOf(words(RETENTION_STATUSES))),
+      'How they have ended; default any.',
+    ),
+  ],
+};
+
 export const SECRETS: Table = {
   name: 'secrets',
   doc: 'Values that are masked wherever meow records, shows or sends them.',
@@ -102,11 +118,6 @@ export const BUDGET: Table = {
     key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
     key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
     key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
-    key(
-      'overrun',
-      amount(0),
-      'A turn above its budget is stopped when it exceeds its reservation by this share; default 0.5.',
-    ),
   ],
 };
 
@@ -254,6 +265,11 @@ export const CONFIG: Document = {
         'serve',
         tableOf(() => SERVE),
         'What meow serve does.',
+      ),
+      key(
+        'retention',
+        tableOf(() => RETENTION),
+        'Runs that meow serve removes when they are over.',
       ),
       key(
         'secrets',

@@ -30,7 +30,6 @@ day_usd = 20.5
 day_tokens = 1000
 agent_usd = 2
 reserve_usd = 0.25
-overrun = 0.1
 [prices]
 "claude/opus" = { input = 5, cached = 0.5, output = 25 }
 "codex/*" = { input = 1, output = 10 }
@@ -91,7 +90,6 @@ artifacts = ["junit.xml"]
           dayTokens: 1000,
           agentUsd: 2,
           reserveUsd: 0.25,
-          overrun: 0.1,
         },
       ],
       prices: {
@@ -112,6 +110,7 @@ artifacts = ["junit.xml"]
       repeatMs: 14_400_000,
     },
     serve: { resume: false },
+    retention: null,
     telemetry: { otlp: 'http://127.0.0.1:4318' },
     secretNames: ['DEPLOY_*'],
     conductor: {
@@ -242,4 +241,17 @@ describe('a wrong value is an error, and there is no configuration', () => {
     expect(config).toBeNull();
     expect(diagnostics).toMatchObject([{ severity: 'error', code }]);
   });
+});
+
+test('secrets and retention are read, and what is wrong in them has a place', () => {
+  const read = (text: string) => readConfig({ file: 'c.toml', text });
+  const good = '[secrets]\nenv = ["MY_*"]\n[retention]\nolder_than = "30d"\nkeep = 5\nstatus = ["done"]\n';
+  expect(read(good).config).toMatchObject({
+    secretNames: ['MY_*'],
+    retention: { olderThanMs: 2_592_000_000, keep: 5, status: ['done'] },
+  });
+  const bad = '[secrets]\nenv = "X"\n[retention]\nolder_than = "soon"\nkeep = -1\nstatus = ["running"]\n';
+  const { config, diagnostics } = read(bad);
+  expect(config).toBeNull();
+  expect(diagnostics.map(({ span }) => span.line)).toEqual([2, 4, 5, 6]);
 });

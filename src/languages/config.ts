@@ -6,7 +6,7 @@ import { type Channel, OPEN_CHANNELS, PERMISSIONS, type Permissions } from '../i
 import { DEFAULT_LIMITS, type Limits } from '../ir/program.ts';
 import type { ConductorConfig } from './conductor/config.ts';
 import { DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
-import { AGENTS, CONFIG, GATES, LIMITS, SECRETS, SERVE, TMUX } from './config-keys.ts';
+import { AGENTS, CONFIG, GATES, LIMITS, RETENTION, RETENTION_STATUSES, SECRETS, SERVE, TMUX } from './config-keys.ts';
 import { namesOf } from './keys.ts';
 import { type ConfigScope, DEFAULT_MONEY, type MoneyConfig, readMoneyConfig } from './money-config.ts';
 import { DEFAULT_NOTIFY, type NotifyConfig, readNotifyConfig } from './notify-config.ts';
@@ -33,6 +33,8 @@ export interface Config {
   readonly money: MoneyConfig;
   readonly notify: NotifyConfig;
   readonly serve: ServeConfig;
+  /** What `meow serve` removes; null: nothing. */
+  readonly retention: RetentionConfig | null;
   /** Names of environment variables whose values are secrets. `*` stands for any characters. */
   readonly secretNames: readonly string[];
   readonly telemetry: TelemetryConfig;
@@ -41,6 +43,15 @@ export interface Config {
 export interface ServeConfig {
   /** Whether `meow serve` resumes runs whose engine has died. */
   readonly resume: boolean;
+}
+
+/** Runs that are removed. */
+export interface RetentionConfig {
+  readonly olderThanMs: number | null;
+  /** So many of the newest stay. */
+  readonly keep: number | null;
+  /** Empty: all that are over. */
+  readonly status: readonly string[];
 }
 
 export interface GatesConfig {
@@ -64,6 +75,7 @@ export const DEFAULT_CONFIG: Config = {
   money: DEFAULT_MONEY,
   notify: DEFAULT_NOTIFY,
   serve: { resume: true },
+  retention: null,
   secretNames: ['*_TOKEN', '*_KEY', '*_SECRET', '*PASSWORD*', '*CREDENTIALS*'],
   telemetry: DEFAULT_TELEMETRY,
 };
@@ -106,6 +118,7 @@ function read(report: Report, root: TomlTable, base: Config, scope: ConfigScope)
     money: readMoneyConfig(report, root, base.money, scope),
     notify: readNotifyConfig(report, root, base.notify),
     serve: readServe(report, root, base.serve),
+    retention: readRetention(report, root, base.retention),
     secretNames: readSecretNames(report, root) ?? base.secretNames,
     telemetry: readTelemetryConfig(report, root, base.telemetry),
   };
@@ -129,6 +142,24 @@ function readServe(report: Report, root: TomlTable, base: ServeConfig): ServeCon
   if (table === null) return base;
   checkKeys(report, table, namesOf(SERVE.keys), '[serve]', 'warning');
   return { resume: booleanAt(report, table, 'resume') ?? base.resume };
+}
+
+function readRetention(report: Report, root: TomlTable, base: Config['retention']): Config['retention'] {
+  const table = tableAt(report, root, 'retention', 'Write [retention] and below it older_than = "30d".');
+  if (table === null) return base;
+  checkKeys(report, table, namesOf(RETENTION.keys), '[retention]', 'warning');
+  const value = table.entries.get('status')?.value;
+  const hint = `For example status = ["done"]; the statuses are ${RETENTION_STATUSES.join(', ')}.`;
+  const words = value === undefined ? [] : value.kind === 'list' ? value.items : [value];
+  const status = words.flatMap((item) => {
+    if (item.kind === 'string' && RETENTION_STATUSES.some((word) => word === item.value)) return [item.value];
+    report.error('wrong-type', item.place, `"status" must name how runs end, got ${describeToml(item)}`, hint);
+    return [];
+  });
+  const olderThanMs = durationAt(report, table, 'older_than');
+  const keep = countAt(report, table, 'keep', 0);
+  if (olderThanMs === null && keep === null && status.length === 0) return base;
+  return { olderThanMs, keep, status };
 }
 
 function readSecretNames(report: Report, root: TomlTable): readonly string[] | null {

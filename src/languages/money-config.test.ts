@@ -12,7 +12,6 @@ test.each([
   ['[budget]\nreserve_usd = -0.5', '2:15 error "reserve_usd" must be 0 or more, got -0.5'],
   ['[budget]\nrun_usd = "5"', '2:11 error "run_usd" must be a number, got'],
   ['[budget]\nday_usd = 1\nweek_usd = 2', '3:1 warning'],
-  ['[budget]\noverrun = -1', '2:11 error "overrun" must be 0 or more, got -1'],
   ['[prices]\nclaude = { input = 1, output = 1 }', '2:1 error the price "claude" names no model'],
   ['[prices]\n"a/b" = { input = 1 }', '2:9 error the price of "a/b" has no "output"'],
   ['[prices]\n"a/b" = { input = -1, output = 1 }', '2:19 error "input" must be 0 or more, got -1'],

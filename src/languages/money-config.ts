@@ -34,8 +34,6 @@ export interface BudgetConfig {
   readonly dayTokens: number | null;
   readonly agentUsd: number | null;
   readonly reserveUsd: number;
-  /** Share by which a turn above a budget may exceed its reservation. */
-  readonly overrun: number;
 }
 
 export type ConfigScope = 'user' | 'project';
@@ -43,7 +41,6 @@ export type ConfigScope = 'user' | 'project';
 export const DEFAULT_MONEY: MoneyConfig = { budgets: [], prices: {}, spreadMs: 60_000, quiet: null };
 
 const RESERVE_USD = 0.5;
-const OVERRUN = 0.5;
 
 export function readMoneyConfig(report: Report, root: TomlTable, base: MoneyConfig, scope: ConfigScope): MoneyConfig {
   const budget = readBudget(report, root, scope);
@@ -120,7 +117,6 @@ function readBudget(report: Report, root: TomlTable, scope: ConfigScope): Budget
     dayTokens: countAt(report, table, 'day_tokens', 1),
     agentUsd: amountAt(report, table, 'agent_usd', true),
     reserveUsd: amountAt(report, table, 'reserve_usd') ?? RESERVE_USD,
-    overrun: amountAt(report, table, 'overrun') ?? OVERRUN,
   };
 }
 

@@ -55,7 +55,7 @@ export const SCHEDULE: Document = {
       needed('path', FILLED, 'The workflow: PATH or PATH#WORKFLOW, relative to the project.'),
       key('variables', mapOf(ANY), 'Variables of the workflow.'),
       key('args', STRINGS, 'More flags of meow run.'),
-      key('overlap', words(OVERLAPS), 'What happens while an earlier run goes on; default skip.'),
+      key('overlap', words(OVERLAPS), 'What happens while an earlier run is active; default skip.'),
       key('missed', words(MISSED), 'What happens to times at which meow serve did not run; default once.'),
       key('jitter', DURATION, 'Each start is delayed by a random time of at most this; default none.'),
       key('paused', BOOLEAN, 'Whether nothing is started; default false.'),

@@ -63,7 +63,7 @@ class Scanner {
     this.#header = path;
   }
 
-  /** `key = value`. `over`: the text goes on behind it. */
+  /** `key = value`. `over`: more text follows. */
   #entry(table: Path, depth: number): Cursor | null | 'over' {
     const [written = ''] = this.#match(/[^=\n#,{}[\]]*/y);
     const names = splitKey(written);
@@ -123,7 +123,7 @@ class Scanner {
         return 'over';
       }
       if (this.#isEnd()) return { path: close === ']' ? at : path, key: null, isItem: close === ']' };
-      // Anything else than a comma is a mistake, behind which the text goes on.
+      // Anything else than a comma is a mistake; more text follows it.
       if (this.#peek() !== ',') return 'over';
       this.#at += 1;
     }

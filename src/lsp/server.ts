@@ -80,7 +80,7 @@ export function serveLsp({ version, input, output }: LspOptions): Promise<void> 
     if (server.canWatchFiles) void connection.client.register(DidChangeWatchedFilesNotification.type, WATCHED);
   });
   documents.onDidOpen(({ document }) => server.opened(document.uri));
-  documents.onDidChangeContent(() => server.changed());
+  documents.onDidChangeContent(({ document }) => server.changed(document.uri));
   documents.onDidSave(() => server.saved());
   documents.onDidClose(({ document }) => server.closed(document.uri));
   connection.onDidChangeWatchedFiles(() => server.saved());
@@ -160,8 +160,13 @@ class Server {
     this.saved();
   }
 
-  changed(): void {
-    for (const [, workspace] of this.#workspaces) workspace.changed();
+  changed(uri: string): void {
+    const path = pathOf(uri) ?? uri;
+    for (const [, workspace] of this.#workspaces) workspace.changed(path);
+    this.#showLater();
+  }
+
+  #showLater(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#timer = null;
@@ -175,7 +180,7 @@ class Server {
 
   saved(): void {
     for (const [, workspace] of this.#workspaces) workspace.saved();
-    this.changed();
+    this.#showLater();
   }
 
   complete(params: TextDocumentPositionParams): CompletionItem[] {

@@ -196,7 +196,7 @@ async function status(context: RunContext, input: JsonMap, signal: AbortSignal):
   if (step !== null) return ok(`The step ${step} is ${await stepStatus(context, step, signal)}.`);
   if (context.agent === null) return err('meow: this agent has no name: MEOW_AGENT is not set');
   const answer = await currentPrompt(context, context.agent, signal);
-  if (answer === null) return err('meow: no engine works on the run at the moment; go on with your last task');
+  if (answer === null) return err('meow: no engine works on the run at the moment; continue with your last task');
   if (answer.kind !== 'prompt') return err(`meow: ${messageOf(answer)}`);
   return ok(answer.content === '' ? IDLE : forTool(answer.content));
 }

@@ -1,5 +1,5 @@
 // The time that durations on the page are measured against. It stands still while the page is not connected, so that
-// nothing seems to go on that nobody can see, and in an exported run.
+// nothing seems to happen that the page cannot see, and in an exported run.
 
 import { effect, signal } from '@preact/signals';
 import { connection } from './connection.ts';

@@ -109,7 +109,7 @@ interface DifferenceProps {
 }
 
 function Difference({ a, b, left, right }: DifferenceProps) {
-  // Not `now.value`: durations of runs that go on are measured when a record arrives.
+  // Not `now.value`: durations of active runs are measured when a record arrives.
   const at = now.peek();
   const diff = runDiff(left.state, right.state, at);
   const steps = comparedSteps(left.state, right.state, at).filter(({ step }) => isFound([step]));

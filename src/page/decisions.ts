@@ -1,7 +1,7 @@
 // What the person at this page decides about gates, dialogs and questions.
 //
 //   decision/1  A decision is sent UNDO_MS after the click or key, unless it is undone; at once if the page is left before.
-//   decision/2  It is never shown as made: only the journal says so. Until then it is `sent`.
+//   decision/2  It is shown as `sent` until the journal has it, and never as made before that.
 //   decision/3  It belongs to one asking: a gate that is opened again has nothing of the former one.
 
 import { signal } from '@preact/signals';

@@ -1,4 +1,4 @@
-// The agents of runs that go on: who is at work, and who asks.
+// The agents of active runs: which ones work, and which ones ask something.
 
 import { useEffect, useState } from 'preact/hooks';
 import type { FleetAgent } from '../view/fleet.ts';

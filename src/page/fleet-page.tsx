@@ -92,6 +92,9 @@ function Needs() {
             <span>
               <kbd>x</kbd> reject
             </span>
+            <span>
+              <kbd>t</kbd> terminal
+            </span>
           </div>
         )}
       </div>
@@ -118,7 +121,7 @@ function Runs({ runs, Table }: { readonly runs: readonly ShownRun[]; readonly Ta
 }
 
 function NothingRuns({ fleet: { runs } }: { readonly fleet: FleetView }) {
-  if (findText.value.trim() !== '') return <p class="card quiet">No run that goes on contains this text.</p>;
+  if (findText.value.trim() !== '') return <p class="card quiet">No active run contains this text.</p>;
   if (runs.length > 0) return <p class="card quiet">Nothing runs now.</p>;
   return (
     <p class="card quiet">

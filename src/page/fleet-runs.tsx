@@ -1,4 +1,4 @@
-// The runs of the fleet as two tables: those that go on, and those that have ended.
+// The runs of the fleet as two tables: active runs, and runs that have ended.
 
 import type { ComponentChildren } from 'preact';
 import type { FleetRun } from '../view/fleet.ts';
@@ -148,7 +148,7 @@ function shownCounts({ counts, shown }: FleetRun, waiting: number): ShownCounts 
   if (counts === null) return {};
   const { done, failed, pending, running } = counts;
   const asking = Math.min(waiting, running);
-  // Nothing is under way in a parked run: what is next waits for a usage limit.
+  // No step of a parked run is in progress: the next one waits for a usage limit.
   const parked = shown === 'parked' ? Math.min(1, pending) : 0;
   return { done, running: running - asking, waiting: asking, failed, parked, pending: pending - parked };
 }

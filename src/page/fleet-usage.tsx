@@ -1,4 +1,4 @@
-// What all runs have cost today, and the budgets of runs that go on.
+// What all runs have cost today, and the budgets of active runs.
 
 import { type FleetRun, hasEnded } from '../view/fleet.ts';
 import type { SchedulesDocument, UsageDocument } from '../web/protocol.ts';

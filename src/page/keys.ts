@@ -75,6 +75,7 @@ export const ITEM_KEYS: readonly KeyCommand[] = [
   { key: 'k', label: 'previous', press: () => moveFocus(-1) },
   { key: 'a', label: 'approve, allow, answer', press: () => pressInArticle('a') },
   { key: 'x', label: 'reject, deny', press: () => pressInArticle('x') },
+  { key: 't', label: 'terminal of the agent that asks', press: () => pressInArticle('t') },
   { key: 'u', label: 'undo a decision within 3 s', press: () => pressInArticle('u') },
 ];
 

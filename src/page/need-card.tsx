@@ -46,7 +46,7 @@ export function NeedCard({ need }: { readonly need: FleetNeed }) {
             Details
           </a>
         ) : (
-          <a class="b quiet opt" href={runAddress(of, 'agents', { agent })}>
+          <a class="b quiet opt" data-key="t" href={runAddress(of, 'agents', { agent })}>
             Terminal
           </a>
         )}

@@ -8,7 +8,7 @@
 
 import { signal } from '@preact/signals';
 import type { Program } from '../ir/program.ts';
-import { applyRecord } from '../kernel/fold.ts';
+import { applyRecord } from '../kernel/apply.ts';
 import { initialState, type RunState } from '../kernel/state.ts';
 import {
   type ExportDocument,
@@ -130,7 +130,7 @@ export class RunStore {
       this.#follow();
       return;
     }
-    const why = status === 404 ? 'missing' : 'refused';
+    const why = status === 404 ? 'missing' : (refusal.why ?? 'refused');
     this.problem.value = { why, message: refusal.message, cure: refusal.cure };
   }
 

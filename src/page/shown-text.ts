@@ -66,6 +66,15 @@ export function moment(at: number, today: number): string {
   return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time}`;
 }
 
+/** A sentence with times as the views write them, in UTC: here they are those of the person's clock. */
+export function withLocalTimes(sentence: string, today: number): string {
+  return sentence.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => {
+    const at = Date.parse(time);
+    const isToday = new Date(at).toDateString() === new Date(today).toDateString();
+    return isToday ? new Date(at).toLocaleTimeString('en-GB') : moment(at, today);
+  });
+}
+
 export function numeral(count: number): string {
   return count.toLocaleString('en-US');
 }

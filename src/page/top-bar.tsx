@@ -1,4 +1,4 @@
-// The bar at the top of every page: where one is, what needs a person, whether the page is connected.
+// The bar at the top of every page: the current page, what needs a person, and whether the server is connected.
 
 import { type Route, runAddress } from './addresses.ts';
 import { connection } from './connection.ts';

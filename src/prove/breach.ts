@@ -54,7 +54,7 @@ export function whyBroken(
     case 'ends': {
       if (round.length > 0) {
         const through = [...new Set(endedOn(round).map(({ step }) => step))];
-        return `the run can repeat ${through.length === 0 ? 'this' : through.join(', ')} for ever`;
+        return `the run can repeat ${through.length === 0 ? 'this' : through.join(', ')} forever`;
       }
       return (last?.hangs ?? []).map(({ step, why }) => `${step} ${why}`).join(', and ');
     }

@@ -23,7 +23,7 @@ export type Cause = Readonly<
   /** `by`: null if anybody may decide. */
   | ({ kind: 'decides'; gate: string; approved: boolean; by: string | null } & Caused)
   | ({ kind: 'expires'; gate: string } & Caused)
-  /** Nothing that a person would have to say. */
+  /** The run continues without anything that a test must describe. */
   | { kind: 'goes-on' }
   /** No rule of a test can make it happen. */
   | { kind: 'beyond-tests'; what: string }

@@ -20,7 +20,7 @@ export interface JudgedClaim {
 
 export interface Counterexample {
   readonly path: readonly Edge[];
-  /** A loop that can go on for ever after the path; empty if there is none. */
+  /** A loop that can repeat forever after the path; empty if there is none. */
   readonly round: readonly Edge[];
   /** Null unless the claim is a limit. */
   readonly exceeded: Exceeded | null;

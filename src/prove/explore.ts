@@ -48,7 +48,7 @@ export interface Node {
   readonly ending: Ending | null;
   /** Agents that are alive. */
   readonly agents: number;
-  /** Steps that wait for ever; empty unless nothing can happen. */
+  /** Steps that wait forever; empty unless nothing can happen. */
   hangs: readonly Hang[];
 }
 

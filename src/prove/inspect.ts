@@ -1,4 +1,4 @@
-// Facts about one state: how many agents are alive, and which steps wait for ever if nothing can happen any more.
+// Facts about one state: how many agents are alive, and which steps wait forever if nothing can happen any more.
 
 import { meowCallOf } from '../ir/meow-call.ts';
 import type { RunState, StepState } from '../kernel/state.ts';

@@ -11,7 +11,7 @@ export function proofLines(proof: Proof, bound: string | null, palette: Palette)
   const sections: readonly (readonly [string, readonly string[]])[] = [
     ['Endings', endings.map(endingLine)],
     ['Never reached', never],
-    ['Waits for ever', hangs.map(({ step, why }) => `${step} ${why}`)],
+    ['Waits forever', hangs.map(({ step, why }) => `${step} ${why}`)],
     ['Loops without a bound', loops.filter(({ bounded }) => !bounded).map(({ through }) => loopLine(through))],
     ['Worst case', [worstLine(proof), ...priceLines(proof)]],
     ['Claims', claims.flatMap((claim) => claimLines(claim, palette))],
@@ -34,7 +34,7 @@ const ASSUMPTIONS: readonly string[] = [
   'An answer has at most one fork.',
   'A list that is not written out has 0, 1 or 2 items.',
   'A Raymond state without a policy can do what its text shows.',
-  'No answer enters a workflow by a path that is computed at run time: such a workflow is not explored.',
+  'Workflows whose path is computed at run time are not explored.',
   'Nobody proposes golden snapshots, and git works.',
 ];
 
@@ -85,7 +85,7 @@ function verdictLine({ exit, hangs, claims }: Proof, bound: string | null, palet
   if (exit === 1) {
     const problems = [
       ...(broken === 0 ? [] : [`${counted(broken, 'claim')} broken`]),
-      ...(hangs.length === 0 ? [] : ['a run can wait for ever']),
+      ...(hangs.length === 0 ? [] : ['a run can wait forever']),
     ];
     return palette.red(problems.join(', '));
   }

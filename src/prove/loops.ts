@@ -1,5 +1,5 @@
 // Loops: cycles in the explored states. All counters that bound something are part of a state's key, so that a cycle of
-// states can go on for ever. Cycles that a counter ends are none.
+// states can repeat forever. Cycles that a counter ends are none.
 
 import type { Edge, Explored } from './explore.ts';
 import { endedOn, shortestFrom } from './paths.ts';

@@ -6,7 +6,7 @@
 // reduction/2  Its moves may not hide anything (watch/2), nor change who is to blame if the run fails later, and may skip
 //              only steps that wait for it. If it may fail the run, nobody else may become the one to blame before.
 // reduction/3  A move that ends the run depends on everything. So all such moves of all sources are explored in each state.
-// reduction/4  One move must lead to a state that was not expanded yet; otherwise a loop could postpone others for ever.
+// reduction/4  One move must lead to a state that was not expanded yet; otherwise a loop could postpone others forever.
 // reduction/5  A source does not go first if a step that waits for it and for others may fail as soon as it is ready.
 // reduction/6  Nothing is reduced if the run may fail without a failure that nobody handles: then the step that ended last is
 //              to blame.

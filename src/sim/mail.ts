@@ -12,8 +12,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { fields, isText } from '../base/shape.ts';
 import type { Usage } from '../ir/output.ts';
 import type { AgentMessage } from '../ir/prompt-text.ts';
+import { isUsage } from '../ir/usage-shape.ts';
 import { tolerate } from '../sys/errors.ts';
 import { appendLine, readJsonFile, readLines, writeJsonFile } from '../sys/files.ts';
 
@@ -63,7 +65,7 @@ export function tellCost(folder: string, id: string, usage: Usage): void {
 
 /** The last that it reported for this message; null if none. */
 export function costOf(folder: string, id: string): Usage | null {
-  const costs = readLines(join(folder, COSTS)) as readonly { readonly id: string; readonly usage: Usage }[];
+  const costs = readLines(join(folder, COSTS), fields({ id: isText, usage: isUsage }));
   return costs.findLast((cost) => cost.id === id)?.usage ?? null;
 }
 

@@ -20,8 +20,9 @@ import { RULE, SIM } from '../languages/sim-keys.ts';
 import { countAt, listAt, stringAt } from '../languages/toml-fields.ts';
 import { placeWithin, type TomlTable } from '../languages/toml-tree.ts';
 import { readToml } from '../languages/toml.ts';
-import { readJsonFile } from '../sys/files.ts';
+import { readRecord } from '../sys/files.ts';
 import { type Action, readAction } from './script-action.ts';
+import { fields, isNumber, mapOf } from '../base/shape.ts';
 
 export interface SimScript {
   readonly rules: readonly Rule[];
@@ -119,7 +120,7 @@ export const NOTHING_REMEMBERED: Memory = { prompts: 0, followed: {} };
 
 /** The file may be absent. */
 export function readMemory(path: string): Memory {
-  return (readJsonFile(path) as Memory | null) ?? NOTHING_REMEMBERED;
+  return readRecord(path, fields<Memory>({ prompts: isNumber, followed: mapOf(isNumber) })) ?? NOTHING_REMEMBERED;
 }
 
 export type Situation = Readonly<Record<'agent' | 'step' | 'prompt', string>>;

@@ -62,6 +62,9 @@ export interface FileStoreOptions {
   readonly wrapFile?: WrapFile;
 }
 
+/** A file in the folder of an imported run: it can be read, but not opened for writing. */
+export const IMPORTED = 'imported';
+
 /** Wraps the file of a journal. Tests use it to make the disk fail. */
 type WrapFile = (file: AppendFile) => AppendFile;
 
@@ -204,6 +207,11 @@ async function fillFolder(at: RunPaths, fill: (files: RunFiles) => Promise<void>
 }
 
 async function openJournal(at: RunPaths, wrapFile: WrapFile, undo: Undo): Promise<Journal> {
+  if ((await statIfPresent(join(at.folder, IMPORTED))) !== null)
+    throw new UsageError(
+      `run ${at.runId} was imported, and cannot go on here`,
+      `start a new run with its results: meow fork ${at.runId}`,
+    );
   const lock = await lockRun(at, undo);
   const file = await openIfPresent(at.journal, constants.O_RDWR | constants.O_APPEND | DURABLE);
   if (file === null) throw await noRecordsError(at);

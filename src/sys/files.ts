@@ -39,6 +39,7 @@ import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { UsageError } from '../base/errors.ts';
 import { parseJson } from '../base/json.ts';
 import { ABSENT, asUsageError, EXHAUSTED, isErrno, tolerate, tolerateAsync } from './errors.ts';
+import { type Shape } from '../base/shape.ts';
 
 /** Read once: reading the umask changes it for a moment. */
 export const UMASK = process.umask();
@@ -388,6 +389,12 @@ export function readJsonFile(path: string): unknown {
   return parseJson(readUntrustedFile(path, READ_BYTES_MAX)?.text ?? '');
 }
 
+/** For a file that others may have changed: also null if its value does not have the shape. */
+export function readRecord<T>(path: string, hasShape: Shape<T>): T | null {
+  const value = readJsonFile(path);
+  return hasShape(value) ? value : null;
+}
+
 /** Node cannot hold much longer texts in one string. */
 const READ_BYTES_MAX = 500_000_000;
 
@@ -403,10 +410,11 @@ export function appendLine(path: string, value: unknown): void {
   }
 }
 
-/** The values of such a file; none if it is absent or not a file. A torn line is ignored. */
-export function readLines(path: string): readonly unknown[] {
+/** The values of such a file that have the shape; none if it is absent or not a file. A torn line is ignored. */
+export function readLines<T>(path: string, hasShape: Shape<T>): readonly T[] {
   if (lookAt(path)?.isFile() !== true) return [];
-  return (readUntrustedFile(path, READ_BYTES_MAX)?.text ?? '').split('\n').flatMap((line) => parseJson(line) ?? []);
+  const lines = (readUntrustedFile(path, READ_BYTES_MAX)?.text ?? '').split('\n');
+  return lines.map((line): unknown => parseJson(line)).filter(hasShape);
 }
 
 /** At most `length` bytes from `start` on; fewer if the file ends before. */

@@ -233,6 +233,33 @@ export function lives(entry: ProcessEntry): boolean {
   return tolerate(['EPERM'], true, () => tolerate(['ESRCH'], false, () => process.kill(entry.pid, 0)));
 }
 
+/** The environment with which a process began; null if it is not readable. */
+export function environmentOf(pid: number): Readonly<Record<string, string>> | null {
+  const text = HAS_PROC ? readProc(pid, 'environ') : null;
+  if (text === null) return null;
+  const entries = text
+    .split('\0')
+    .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]);
+  return Object.fromEntries(entries) as Record<string, string>;
+}
+
+/** The arguments of a process, with its name; empty if they are not readable. */
+export function argumentsOf(pid: number): readonly string[] {
+  if (HAS_PROC) return readProc(pid, 'cmdline')?.split('\0').slice(0, -1) ?? [];
+  return (
+    outputOf('ps', ['-o', 'command=', '-p', String(pid)])
+      ?.trim()
+      .split(' ') ?? []
+  );
+}
+
+/** When a process began, in milliseconds since 1970; null if unknown. */
+export function startTimeOf({ start }: ProcessEntry): number | null {
+  if (!HAS_PROC) return Number.isNaN(Date.parse(start)) ? null : Date.parse(start);
+  const booted = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1];
+  return booted === undefined ? null : (Number(booted) + Number(start) / TICKS_A_SECOND) * 1_000;
+}
+
 /** Whether the process lost its terminal: most programs exit then, and one that does not is unreachable. False if it is gone. */
 export function hasLostTerminal(pid: number): boolean {
   if (!HAS_PROC) return /^\?+$/.test(outputOf('ps', ['-o', 'tty=', '-p', String(pid)])?.trim() ?? '');

@@ -202,6 +202,16 @@ export class SecretMasks {
     return Buffer.from(this.replace(text, asIs, latin1), 'latin1');
   }
 
+  /** Of the same length, so that every byte keeps its offset: secrets are stars. The bytes themselves if there are none. */
+  hide(bytes: Uint8Array): Uint8Array {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+    const hits = this.find(text);
+    if (hits.length === 0) return bytes;
+    const hidden = Buffer.from(bytes);
+    for (const { start, end } of hits) hidden.fill('*', start, end);
+    return hidden;
+  }
+
   /** How much of a text can be shown before its next piece is known (secrets/3). */
   settled(text: string): number {
     const key = text.lastIndexOf('-----BEGIN ');

@@ -301,7 +301,7 @@ function turnActions(step: StepState, outcome: Outcome): readonly JsonMap[] {
     const cost = Object.entries(outcome.usage ?? {}).filter(
       ([name, amount]) => (name === 'usd' || name === 'tokens') && typeof amount === 'number' && amount > 0,
     );
-    const spent = cost.length === 0 ? [] : [{ cost: Object.fromEntries(cost) as JsonMap }];
+    const spent = cost.length === 0 ? [] : [{ cost: Object.fromEntries(cost) }];
     return [{ say: typeof result === 'string' ? result : '' }, ...spent];
   }
   const { kind, code, message } = outcome.failure;
@@ -335,7 +335,7 @@ function stability({ request }: RunState): (value: Json) => boolean {
 
 const VALUE_MAX = 2_000;
 
-/** These differ in every run. */
+/** Values that differ in every run. */
 const VOLATILE = new Set(['session_id', 'terminal', 'workdir', 'adapter', 'denied']);
 
 function expectationsOf(

@@ -1,5 +1,5 @@
 // The world of a test: everything behind engine/ports.ts, in virtual time. Engines live in it one after the other; agents,
-// commands and people go on while none does.
+// commands and people continue while no engine runs.
 //
 //   world/1  The clock jumps to the next moment at which something happens, and only when nothing real is going on. What is to
 //            happen at the present moment happens meanwhile: a real command may wait for it.
@@ -230,7 +230,7 @@ export class World {
     };
   }
 
-  /** While something real goes on, the next moment comes when its time has really passed. */
+  /** While something real runs, virtual time passes as real time does. */
   async #passRealTime(): Promise<void> {
     const { nextAt, now } = this.time;
     if (this.#realSince?.now !== now) this.#realSince = { at: performance.now(), now };

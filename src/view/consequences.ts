@@ -22,9 +22,9 @@ export interface GateConsequences {
 export type Consequence = Readonly<
   /** These start next: steps of the run, or those that a block or a state begins with. */
   | ({ kind: 'runs' } & Listed)
-  /** It goes on: the command that asked, or the agent, which is told yes or no. */
+  /** It continues: the command that asked, or the agent, which is told yes or no. */
   | { kind: 'continues'; step: string; agent: string | null; allowed: boolean }
-  /** `handled`: the workflow goes on after that. */
+  /** `handled`: the workflow continues after that. */
   | { kind: 'fails'; step: string; handled: boolean }
   | { kind: 'retries'; step: string }
   | ({ kind: 'skips' } & Listed)
@@ -103,7 +103,7 @@ function afterTransition(state: RunState, step: StepState, routed: Transition): 
   }
 }
 
-/** The step is done, or the workflow goes on after its failure. */
+/** The step is done, or the workflow continues after its failure. */
 function afterMet(state: RunState, step: StepState): readonly Consequence[] {
   const ready = step.waiters.filter(({ status, unmet }) => status === 'pending' && unmet === 1);
   if (ready.length > 0) return [runs(ready.map(({ id }) => id))];

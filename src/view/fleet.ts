@@ -62,7 +62,7 @@ export interface FleetRun {
   readonly budget: Pick<Allowance, 'usd' | 'tokens'> | null;
   /** Null if no engine works on it. */
   readonly engine: { readonly pid: number } | null;
-  /** It should go on, but has no engine. */
+  /** It should be running, but has no engine. */
   readonly interrupted: boolean;
   /** The usage limit that steps of it wait for; null if none does. */
   readonly limit: FleetLimit | null;
@@ -264,7 +264,7 @@ export function endedEntry({ project, id, source, language, startedAt, endedAt, 
   return { run, needs: [], agents: [] };
 }
 
-/** Done, failed or stopped. A paused run goes on when it is resumed. */
+/** Done, failed or stopped. A paused run continues when it is resumed. */
 export function hasEnded(status: RunStatus | null): boolean {
   return status === 'done' || status === 'failed' || status === 'stopped';
 }

@@ -3,7 +3,7 @@
 
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { applyRecord } from '../kernel/fold.ts';
+import { applyRecord } from '../kernel/apply.ts';
 import { initialState, type RunState } from '../kernel/state.ts';
 import { gateCommand, openGates, resumeArguments, runFacts } from './status.ts';
 

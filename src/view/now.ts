@@ -5,7 +5,7 @@ import { sanitize, shorten } from '../base/sanitize.ts';
 import { type RunState, type StepState, stepOf } from '../kernel/state.ts';
 import { isParkedStep, isWaitingStep, parkedSteps } from './shown-status.ts';
 
-/** Null if no step is under way. `interrupted`: the run should go on, but has no engine. */
+/** Null if no step is under way. `interrupted`: the run should be running, but has no engine. */
 export function nowText(state: RunState, interrupted: boolean): string | null {
   if (state.phase === 'ended' && state.end !== 'paused') return null;
   if (state.phase === 'cleaning') return 'the cleanup is running';

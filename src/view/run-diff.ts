@@ -27,7 +27,7 @@ export interface RunDiff {
   readonly cost: { readonly a: CostView; readonly b: CostView };
 }
 
-/** `now`: for runs that go on. */
+/** `now`: for active runs. */
 export function runDiff(a: RunState, b: RunState, now: number): RunDiff {
   const [stepsA, stepsB] = [byId(a), byId(b)];
   const ids = [...new Set([...stepsA.keys(), ...stepsB.keys()])];

@@ -20,7 +20,7 @@ export function shownStepStatus(state: RunState, step: StepState): ShownStepStat
   return step.status === 'completing' ? 'running' : step.status;
 }
 
-/** Whether a person must decide before it goes on. */
+/** Whether a person must decide before it continues. */
 export function isWaitingStep(state: RunState, step: StepState): boolean {
   const request = gateRequestOf(state, step, step.gate);
   if (request === null || request.verdict !== null || request.expired) return false;

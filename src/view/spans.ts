@@ -9,15 +9,15 @@ export interface Span {
   readonly kind: 'attempt' | 'person' | 'retry' | 'limit';
   readonly attempt: number;
   readonly from: number;
-  /** Null while it goes on. */
+  /** Null while it is in progress. */
   readonly to: number | null;
-  /** How the attempt ended; null if it goes on, or is none. */
+  /** How the attempt ended; null if it is in progress, or is not an attempt. */
   readonly end: 'done' | 'failed' | 'lost' | 'stopped' | null;
 }
 
 export interface Interval {
   readonly from: number;
-  /** Null while it goes on. */
+  /** Null while it is in progress. */
   readonly to: number | null;
 }
 
@@ -119,7 +119,7 @@ export class Spans {
         for (const step of this.#bySteps.keys()) this.#answered(step, decision.gate, seq);
         break;
       case 'run-ended':
-        // Nothing goes on while no engine works on the run.
+        // Nothing happens while no engine works on the run.
         for (const step of this.#running.keys()) this.#working.delete(step);
         break;
       default:

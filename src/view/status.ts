@@ -208,7 +208,7 @@ export function resumeArguments(id: string, ...flags: readonly string[]): string
   return (id.startsWith('-') ? [...flags, `-- ${id}`] : [id, ...flags]).join(' ');
 }
 
-/** Whether a run should go on, but has no engine. */
+/** Whether a run should be running, but has no engine. */
 export function isInterrupted({ phase }: RunState, hasEngine: boolean): boolean {
   return phase !== 'ended' && !hasEngine;
 }

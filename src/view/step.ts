@@ -5,7 +5,7 @@ import type { GitOperation, Inspection } from '../ir/conductor.ts';
 import type { Delivery, EffectSpec } from '../ir/effect.ts';
 import { type FilledText, type Text, writtenText } from '../ir/text.ts';
 import type { Decision } from '../kernel/decision.ts';
-import type { AppliedRecord } from '../kernel/fold.ts';
+import type { AppliedRecord } from '../kernel/decision.ts';
 import { isFinished, presentRound, type RunState, type StepState, type StepStatus } from '../kernel/state.ts';
 import { resolveNeeds } from './needed.ts';
 import { counted } from './row.ts';

@@ -31,7 +31,7 @@ export interface TreeOptions {
   readonly palette: Palette;
   /** For terminals without Unicode. */
   readonly ascii: boolean;
-  /** The run should go on, but has no engine. */
+  /** The run should be running, but has no engine. */
   readonly interrupted: boolean;
   /** The closing summary follows and lists all warnings. */
   readonly closing: boolean;

@@ -34,7 +34,7 @@ export class Guard {
     this.#hosts = new Set(hostNames(options).map((name) => `${name}:${options.port}`));
   }
 
-  /** Null if the request may go on. */
+  /** Null if the request is allowed. */
   refuse(request: IncomingMessage, path: string): Reply | null {
     const { method = '' } = request;
     if (!this.hasOurHost(request)) return refusalReply(421, 'this address is not that of meow ui', this.#addressHint());

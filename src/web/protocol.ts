@@ -2,7 +2,7 @@
 //
 //   web/1  The socket carries subscriptions, records and terminal keys. Actions are POSTs, documents are GETs.
 //   web/2  The server computes no views of a run: it sends records, and the page folds them with the kernel.
-//   web/3  After a reconnection the page asks for the records from the first that it lacks.
+//   web/3  After a reconnection the page asks for all records from the first missing one on.
 //   web/4  A text of more than TEXT_BYTES in a decision is replaced by a reference (`TextReference`), and fetched when
 //               it is viewed. Names and ids are never replaced, so the fold of both has the same steps.
 //
@@ -41,7 +41,7 @@
 //   /do/decide    DecideRequest → Done. For gates, dialogs and questions
 //   /do/stop      StopRequest → Done
 //   /do/pause     RunRequest → Done
-//   /do/resume    RunRequest → Done: goes on without an engine; failed steps stay failed
+//   /do/resume    RunRequest → Done: continues a run without an engine; failed steps stay failed
 //   /do/retry     RunRequest → Done: resumes and tries failed steps again
 //   /do/start     StartRequest → Done with `run`
 //
@@ -469,6 +469,8 @@ export interface Refusal {
   /** Messages at the fields of a form, by the name of the variable. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly diagnostics?: readonly DiagnosticDocument[];
+  /** Of a run that cannot be read. */
+  readonly why?: RunLoss;
 }
 
 // An exported run.

@@ -7,8 +7,9 @@ import { firstError, OutputPlaces, searchOutput } from '../app/output-places.ts'
 import { type AttemptOutput, attemptOutput, type ByteStream, ConvertedTexts } from '../app/output-streams.ts';
 import { runHead } from '../app/run-feed.ts';
 import { runPatch } from '../app/run-patch.ts';
-import { CLEANUP_STEP, type ReadRun, readRun } from '../app/runs.ts';
+import { CLEANUP_STEP, type ReadRun, readRun, type Store } from '../app/runs.ts';
 import { effectTexts, startedEffect, storedOutput } from '../app/step-texts.ts';
+import { UsageError } from '../base/errors.ts';
 import type { NamedRun } from './named-runs.ts';
 import { pageRecord, valueAtPointer } from './page-record.ts';
 import type {
@@ -27,7 +28,7 @@ type RunDocument = (run: NamedRun, query: Query) => Promise<Reply>;
 
 export const RUN_DOCUMENTS: Readonly<Record<string, RunDocument>> = {
   program: async ({ store, id }) => {
-    const { program, programHash } = await readRun(store, id);
+    const { program, programHash } = await readRun(store, id).catch((error: unknown) => refuse(store, id, error));
     return jsonReply({ program, programHash } satisfies ProgramDocument);
   },
 
@@ -120,6 +121,16 @@ export const RUN_DOCUMENTS: Readonly<Record<string, RunDocument>> = {
     return jsonReply((await runPatch(state, query.optional('step'))) satisfies DiffDocument);
   },
 };
+
+/** Says what is wrong with a run that the store refuses, as those who follow it are told. */
+async function refuse(store: Store, id: string, error: unknown): Promise<never> {
+  if (!(error instanceof UsageError)) throw error;
+  for await (const event of store.follow(id, 1)) {
+    if (event.kind === 'lost') throw new RequestRefused(409, error.message, error.hint, { why: event.why });
+    break;
+  }
+  throw error;
+}
 
 const MATCHES_MAX = 1_000;
 

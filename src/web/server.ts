@@ -133,7 +133,10 @@ function refusalOf(error: Error, host: string, port: number): Error {
     );
   if (isErrno(error, 'EACCES')) return refusal(`port ${port} is reserved`, 'choose one from 1024 on: --port 8080');
   if (isErrno(error, 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'))
-    return refusal(`${host} is not an address of this machine`, 'listen on one that is: --listen 127.0.0.1:0');
+    return refusal(
+      `${host} is not an address of this machine`,
+      'listen on an address of this machine: --listen 127.0.0.1:0',
+    );
   return error;
 }
 
@@ -147,7 +150,7 @@ function createSecureServer(tls: { readonly cert: string; readonly key: string }
   }
 }
 
-/** The same checks as for requests, in the same order; null if the upgrade may go on. */
+/** The same checks as for requests, in the same order; null if the upgrade is allowed. */
 function refusedUpgrade(guard: Guard, request: IncomingMessage, open: number): number | null {
   if (!guard.hasOurHost(request)) return 421;
   if (request.method !== 'GET') return 405;

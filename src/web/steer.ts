@@ -1,5 +1,5 @@
-// What a person does to a run as a whole: each action calls the command of the same name, and what became of it is what the
-// journal says. A command that takes long goes on by itself.
+// Actions of a person on a whole run. Each calls the command of the same name; the journal says what came of it. A command
+// that takes long continues in the background.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -561,7 +561,7 @@ describe('what people are shown about the work', () => {
     expect(made.rig.read('.meow/worktrees/r/a.txt')).toBe('a\n');
   });
 
-  test('pipes in the repository do not stop the commands for ever', async () => {
+  test('pipes in the repository do not stop the commands forever', async () => {
     await using made = await atGate('echo b >> a.txt');
     const { rig } = made;
     await rig.shell(

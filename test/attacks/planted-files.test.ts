@@ -224,3 +224,28 @@ describe('in the directory of a Conductor run', () => {
     expect(JSON.parse(rig.read('.meow/run/r/metadata.json'))).toMatchObject({ run_id: 'r' });
   });
 });
+
+describe('JSON of another shape in the place of all records of an agent', () => {
+  const values = ['{"how":"other"}', '{"kind":{},"id":5,"session":[],"state":7}', '5', '[1]', 'null', 'no JSON', ''];
+
+  test.for(values)('%s: the agent works on, or its step fails', async (value) => {
+    await using rig = await Rig.setup();
+    rig.write('value', value);
+    // Records that do not exist yet are planted as well.
+    rig.write(
+      'agent',
+      `cat > prompt; for folder in $(find .meow/workflows/w/agents -type d); do cp value $folder/turn-end.json; done
+find .meow/workflows/w/agents .meow/workflows/w/sessions.jsonl -type f ! -name '*status' ! -name 'std*' | while read -r path; do cp value "$path"; done
+echo done\n`,
+    );
+    const agent = (id: string, needs: string): string =>
+      `[[main.steps]]\nid = "${id}"\nexecutor = "agent"\nagent = "a"\nprompt = "Work."\nneeds = ["${needs}"]\n`;
+    rig.write(
+      'w.meow.toml',
+      `[main]\n[[main.steps]]\nid = "start"\nexecutor = "spawn"\nagent = "a"\nadapter = "command"\nspawn_args = "sh ./agent"\n${agent('one', 'start')}${agent('two', 'one')}[[main.steps]]\nid = "end"\nexecutor = "kill"\nagent = "a"\nneeds = ["two"]\n`,
+    );
+    const { code, stderr } = await rig.meow('run', 'w.meow.toml', '--id', 'w');
+    expect([0, 1], stderr).toContain(code);
+    expect((await rig.meow('resume', 'w')).code).not.toBe(70);
+  });
+});

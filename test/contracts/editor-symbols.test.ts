@@ -37,7 +37,7 @@ class Desk {
 
   type(name: string, text: string): number {
     this.#buffers.set(this.path(name), text.replace('¦', ''));
-    this.workspace.changed();
+    this.workspace.changed(this.path(name));
     return text.indexOf('¦');
   }
 

@@ -136,7 +136,7 @@ describe('a prompt', () => {
     });
   });
 
-  test('that has been reported does not wait for ever for its turn to end', async () => {
+  test('that has been reported does not wait forever for its turn to end', async () => {
     await rig.close();
     rig = new HeadlessRig(shellAdapter(), { graceMs: 100 });
     await rig.spawned('worker');

@@ -66,7 +66,7 @@ describe('a witness', () => {
     expect(report).toMatchObject({ outcome: 'error', witness: { holds: false } });
   });
 
-  test('with an expression that takes for ever is given up', async () => {
+  test('with an expression that takes forever is given up', async () => {
     const one = witness(`printf '%s!' ${'a'.repeat(60)}`, { expect: { output: '^(a+)+$' } });
     expect(await run(one)).toMatchObject({
       failure: { kind: 'unproven', message: expect.stringContaining('takes too long') as string },

@@ -11,7 +11,7 @@ import { startSession } from '../../src/app/run-session.ts';
 import { readRun } from '../../src/app/runs.ts';
 import { StateRefresh } from '../../src/app/state-refresh.ts';
 import { present } from '../../src/base/errors.ts';
-import { fold } from '../../src/kernel/fold.ts';
+import { fold } from '../../src/kernel/apply.ts';
 import { UNLIMITED } from '../../src/ir/program.ts';
 import { initialState } from '../../src/kernel/state.ts';
 import { DEFAULT_CONFIG } from '../../src/languages/config.ts';

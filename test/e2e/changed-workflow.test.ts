@@ -14,7 +14,7 @@ template = "./rest"
 needs = ["check"]
 `;
 const REST = `[main]\n${shellStep('end', 'echo as it began >> ran')}`;
-const GOES_ON = 'it goes on with the workflow that it began with; to use the new text: meow resume r --reload\n';
+const GOES_ON = 'it continues with the workflow that it started with; to use the new text: meow resume r --reload\n';
 
 async function failed(): Promise<Rig> {
   const rig = await Rig.setup();

@@ -40,7 +40,7 @@ function program(rig: Rig, name: string, script: string): string {
 async function examine(rig: Rig, PATH: string): Promise<{ readonly code: number; readonly checks: readonly Check[] }> {
   const { stdout, stderr, code } = await rig.meowWith({ PATH }, 'doctor', '--json');
   expect(stderr).toBe('');
-  return { code, checks: JSON.parse(stdout) as readonly Check[] };
+  return { code, checks: (JSON.parse(stdout) as { checks: readonly Check[] }).checks };
 }
 
 const named = (checks: readonly Check[], name: string): Check =>

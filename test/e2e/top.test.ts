@@ -4,6 +4,7 @@ import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { Rig, shellStep, waitingStep } from '../rig/rig.ts';
 import { Terminal } from '../rig/terminal.ts';
+import { Ui } from '../rig/ui.ts';
 
 const GATED = `[main]\n${shellStep('ask', 'meow await-approval push --prompt "Push to main?" && touch pushed')}`;
 const HELD = `[main]\n${shellStep('build', 'echo built')}${waitingStep('test', 'needs = ["build"]')}`;
@@ -151,6 +152,21 @@ test('the keys open a run, its reasons and its output, filter, and go back, as t
   await terminal.shows(/^(?![^]*nightly)[^]*›✗ deploy-7/);
   terminal.press('Escape');
   await terminal.shows(/✓ nightly/);
+});
+
+test('`o` opens the page of the run, if one is served', async () => {
+  await using rig = await fleet();
+  rig.write('browser', '#!/bin/sh\ncp "$1" opened.part && mv opened.part opened');
+  using terminal = new Terminal(rig, { columns: 100, rows: 24 });
+  terminal.type(`BROWSER='sh ${rig.path('browser')}' meow top`);
+  await terminal.shows(/›◆ pair/);
+  terminal.press('o');
+  await terminal.shows(/no page is served now/);
+  await using ui = await Ui.start(rig);
+  terminal.press('o');
+  await terminal.shows(/opened in the browser/);
+  await rig.appears('opened');
+  expect(rig.read('opened')).toContain(`${ui.origin}/p/project/r/pair/timeline#token=${ui.token}`);
 });
 
 test('`l` pages the output of the step that failed, without obeying it, and `t` attaches to an agent', async () => {

@@ -52,7 +52,7 @@ export async function approvedByPerson(rig: Rig, run: string, gate: string, fold
     if (code === 0) break;
     if (code !== KILLED) refusals += 1;
     if (refusals > REFUSALS_MAX) expect.fail(`the person could not decide: ${stderr}`);
-    // The sweep kills everything, and ends when nothing is left: a command that is repeated at once would go on for ever.
+    // The sweep kills everything, and ends when nothing is left: a command that is repeated at once would go on forever.
     await sleep(PAUSE_MS);
   }
   rig.write(`${folder}decided`, '');

@@ -15,7 +15,7 @@ import { CLEANUP_STEP, initialState, type RunState, type StepState } from '../..
 
 type Choice = readonly Input[];
 
-/** A run that has ended, or that waits for ever. */
+/** A run that has ended, or that waits forever. */
 export function walk(program: Program, random: Random): RunState {
   const state = started(program);
   while (state.phase !== 'ended') {

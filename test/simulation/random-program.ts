@@ -260,7 +260,7 @@ class Maker {
   }
 }
 
-/** Without a limit a wait may last for ever. */
+/** Without a limit a wait may last forever. */
 const CALLS = [
   'meow event ready',
   'meow await-event ready --timeout 1h',

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { Engine } from '../../src/engine/loop.ts';
-import { fold } from '../../src/kernel/fold.ts';
+import { fold } from '../../src/kernel/apply.ts';
 import { success } from '../../src/ir/effect.ts';
 import { type Program, UNLIMITED } from '../../src/ir/program.ts';
 import { decide } from '../../src/kernel/decide.ts';
@@ -104,7 +104,7 @@ export async function live(
     for (let count = 0; ; count++) {
       await quiet();
       if (over) break;
-      if (count > HAPPENINGS_MAX) throw new Error('the run goes on for ever');
+      if (count > HAPPENINGS_MAX) throw new Error('the run goes on forever');
       if (random() < how.meddle) meddle(engine, random);
       decideGates(engine, world);
       for (const report of world.reports())

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { below, randomFrom } from '../../src/base/random.ts';
 import type { Program } from '../../src/ir/program.ts';
 import type { Decision, JournalRecord } from '../../src/kernel/decision.ts';
-import { fold } from '../../src/kernel/fold.ts';
+import { fold } from '../../src/kernel/apply.ts';
 import { fileStore } from '../../src/stores/files.ts';
 import { hashProgram } from '../../src/stores/journal-lines.ts';
 import { statusView } from '../../src/view/status.ts';

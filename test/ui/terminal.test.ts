@@ -26,11 +26,10 @@ test('hostile output is shown in its colours and changes nothing else, and keys 
   const terminal = terminalOf(page, 'writer');
   await terminal.getByText('reading').waitFor();
   await terminal.getByText('asked').waitFor();
-  // A sentence of the frame, not of this file: it knows no browser.
-  const colour = await terminal
-    .locator('span:text("reading")')
-    .first()
-    .evaluate('(each) => getComputedStyle(each).color');
+  const frame = page.frame({ name: 'Terminal of writer' });
+  const colour = await frame?.evaluate<string>(
+    `getComputedStyle([...document.querySelectorAll('span')].find(({ textContent }) => textContent === 'reading')).color`,
+  );
   expect(colour).toBe('rgb(242, 154, 146)');
   await terminal.getByText('a link').click({ force: true });
   await page.getByRole('button', { name: 'Type', exact: true }).click();

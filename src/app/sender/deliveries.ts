@@ -5,6 +5,7 @@
 
 import { closeSync, writeSync } from 'node:fs';
 
+import { fields, isNumber, isText, nullable, oneOf } from '../../base/shape.ts';
 import { tolerate, UNUSABLE } from '../../sys/errors.ts';
 import { formatMoment, parseMoment } from '../../base/time.ts';
 import { openPrivate, readFileEnd, readLines } from '../../sys/files.ts';
@@ -23,6 +24,16 @@ export interface DeliveryLine {
   readonly at: string;
   readonly error: string | null;
 }
+
+const isLine = fields<DeliveryLine>({
+  id: isText,
+  kind: isText,
+  channel: isText,
+  status: oneOf('sent', 'failed', 'gave_up'),
+  attempt: isNumber,
+  at: isText,
+  error: nullable(isText),
+});
 
 const RETRY_MAX_MS = 600_000;
 export const GIVE_UP_MS = 86_400_000;
@@ -47,7 +58,7 @@ export class Deliveries {
 
   constructor(path: string) {
     this.#path = path;
-    for (const line of tolerate(UNUSABLE, [], () => readLines(path))) if (isLine(line)) this.#note(line);
+    for (const line of tolerate(UNUSABLE, [], () => readLines(path, isLine))) this.#note(line);
   }
 
   /** Those that were tried and are tried again. */
@@ -114,10 +125,4 @@ export class Deliveries {
       lastAt: moment,
     });
   }
-}
-
-function isLine(value: unknown): value is DeliveryLine {
-  if (typeof value !== 'object' || value === null) return false;
-  const { id, channel, status, attempt, at } = value as Record<string, unknown>;
-  return [id, channel, status, at].every((text) => typeof text === 'string') && typeof attempt === 'number';
 }

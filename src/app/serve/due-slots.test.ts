@@ -35,7 +35,7 @@ describe('a slot', () => {
     expect(plan({ now: START + 10 * MINUTE })).toMatchObject({ start: START + 10 * MINUTE });
   });
 
-  test('is left out while an earlier run goes on', () => {
+  test('is left out while an earlier run is active', () => {
     const now = START + 10 * MINUTE;
     expect(plan({ now, isBusy: true })).toEqual({
       start: null,

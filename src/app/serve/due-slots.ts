@@ -3,7 +3,7 @@
 //   slot/1  Every slot is decided once, in order: all up to `cursor` are decided.
 //   slot/2  A slot of more than a minute ago was missed. Of all that were missed, one is started at most, and none if another
 //           slot is due.
-//   slot/3  `skip` leaves out a slot while an earlier run goes on, `queue` starts it after that run, `allow` starts it at once.
+//   slot/3  `skip` leaves out a slot while an earlier run is active, `queue` starts it after that run, `allow` starts it at once.
 
 import { hash } from '../../base/random.ts';
 import type { Schedule } from '../../languages/schedule.ts';
@@ -21,7 +21,7 @@ export interface SlotQuestion extends Pick<Schedule, 'overlap' | 'missed' | 'jit
   readonly timetable: Timetable;
   readonly now: number;
   readonly progress: SlotProgress;
-  /** An earlier run of the schedule goes on. */
+  /** An earlier run of the schedule is active. */
   readonly isBusy: boolean;
 }
 

@@ -23,6 +23,7 @@ import { servedEnvironment } from './environment-file.ts';
 import { Hooks } from './hooks.ts';
 import { Metrics } from './metrics.ts';
 import { Resumer } from './resume-runs.ts';
+import { Retention } from './retention.ts';
 import { scheduleFolder, type ScheduleFile, schedulesOf } from './schedule-files.ts';
 import { type SchedulerOptions, startDueSlots } from './scheduler.ts';
 import { type Handler, type Listening, serveRoutes } from './serve-routes.ts';
@@ -68,6 +69,7 @@ class Server {
   readonly #triggers: WatchTriggers;
   /** Folders of runs that are not resumed any more. */
   readonly #stuck = new Set<string>();
+  readonly #retention: Retention;
   readonly #watchers = new Map<string, { close(): void }>();
   #fleet: Fleet | null = null;
   #schedules: readonly ScheduleFile[] = [];
@@ -90,6 +92,7 @@ class Server {
       },
     });
     this.#triggers = new WatchTriggers(this.#scheduling);
+    this.#retention = new Retention(note);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -147,6 +150,7 @@ class Server {
     const wakes = await Promise.all(projects.map((project) => startDueSlots(project, this.#scheduling)));
     this.#triggers.pass(this.#schedules, this.#fleet);
     if (this.#fleet !== null) wakes.push(await this.#resumer.pass(resumable(this.#fleet)));
+    wakes.push(await this.#retention.pass(projects, Date.now()));
     const moments = wakes.filter((wake) => wake !== null);
     return moments.length === 0 ? null : Math.min(...moments);
   }

@@ -74,7 +74,7 @@ export class WatchTriggers {
     });
   }
 
-  /** Null while it goes on. */
+  /** Null while the run is active. */
   async #endOf({ file, id }: AwaitedRun): Promise<number | null> {
     const [entry] = await unlessRefused(storeOf(file.project).list({ prefix: id }), []);
     const last = entry?.last ?? null;

@@ -67,7 +67,7 @@ export async function gates(options: RunChoice & Switches<'json'>): Promise<numb
 
 interface OpenGate extends GateView {
   readonly workflow: string;
-  /** Its run should go on, but has no engine. */
+  /** Its run should be running, but has no engine. */
   readonly interrupted: boolean;
 }
 

@@ -29,7 +29,7 @@ interface Row {
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly engine: { readonly pid: number } | null;
-  /** It should go on, but has no engine. */
+  /** It should be running, but has no engine. */
   readonly interrupted: boolean;
   /** As in `meow status`; null if none is known. */
   readonly cost: CostView | null;

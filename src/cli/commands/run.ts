@@ -189,7 +189,10 @@ function warnOfChanges(project: Project, id: string, program: RunState['program'
   const warnOf = (paths: readonly string[], effect: string): void => {
     if (paths.length > 0) warn(`meow: ${changedText(project, paths)} changed since the run began; ${effect}`);
   };
-  warnOf(compiled, `it goes on with the workflow that it began with; to use the new text: meow resume ${id} --reload`);
+  warnOf(
+    compiled,
+    `it continues with the workflow that it started with; to use the new text: meow resume ${id} --reload`,
+  );
   warnOf(scripts, 'scripts are read when they run, so the new text takes effect');
 }
 

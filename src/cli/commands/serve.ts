@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { sharedFolder } from '../../app/project.ts';
 import { type ListenAddress, installService, serviceStatus, uninstallService } from '../../app/serve/install-serve.ts';
 import type { Handler, Listening } from '../../app/serve/serve-routes.ts';
+import { notePageAddress } from '../../app/page-address.ts';
 import { serve as serveAll } from '../../app/serve/serve.ts';
 import { UsageError } from '../../base/errors.ts';
 import type { Switches } from '../flags.ts';
@@ -49,10 +50,12 @@ async function serveUntilStopped({ host, port }: ListenAddress, json: boolean): 
   tolerateLostOutput();
   const note = (line: string): void =>
     json ? undefined : printLine(`${new Date().toTimeString().slice(0, 8)} ${line}`);
+  let forget = (): void => {};
   const options = {
     note,
     listen: (handler: Handler) => listen({ host, port }, handler),
     ready({ url, port: bound, token }: Listening) {
+      if (LOOPBACK.has(host)) forget = notePageAddress(`${url}#token=${token}`);
       if (json) return printLine(JSON.stringify({ url, port: bound, pid: process.pid, token_file: tokenFile() }));
       // The output of a service ends up in a log, where no token may be.
       const address = process.stdout.isTTY ? `${url}#token=${token}` : `${url} (token: ${tokenFile()})`;
@@ -60,6 +63,7 @@ async function serveUntilStopped({ host, port }: ListenAddress, json: boolean): 
     },
   };
   await serveAll(options, stopping.signal);
+  forget();
   return status;
 }
 

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 
+import { notePageAddress } from '../../app/page-address.ts';
 import { UsageError } from '../../base/errors.ts';
 import { isSystemError } from '../../sys/errors.ts';
 import type { Switches } from '../flags.ts';
@@ -50,7 +51,9 @@ export async function serveUi(flags: ServeFlags): Promise<number> {
   else printLine(url);
   if (flags.listen !== undefined) warn(remarkOn(`${place.host}:${port}`, tls !== null));
   const opened = flags.open === true ? openInBrowser(url) : null;
+  const forget = notePageAddress(url);
   const status = await untilKilled();
+  forget();
   opened?.remove();
   await server.close();
   return status;

@@ -14,9 +14,10 @@ import { join } from 'node:path';
 
 import { parseJson } from '../../base/json.ts';
 import type { RunFiles } from '../../engine/ports.ts';
-import type { Channel } from '../../ir/adapter.ts';
-import { makeFolder, readJsonFile, writeJsonFile, writePrivate } from '../../sys/files.ts';
+import { type Channel, CHANNELS } from '../../ir/adapter.ts';
+import { makeFolder, readJsonFile, readRecord, writeJsonFile, writePrivate } from '../../sys/files.ts';
 import { fileName, type StepFolder } from '../step-folder.ts';
+import { fields, isText, nullable, oneOf } from '../../base/shape.ts';
 
 /** One start of an agent, in whatever state. */
 export interface AgentStart extends StartRecord {
@@ -36,6 +37,15 @@ export interface StartRecord {
   /** Null until the agent reports it. */
   readonly session: string | null;
 }
+
+const isStartRecord = fields<StartRecord>({
+  effect: isText,
+  agent: isText,
+  adapter: isText,
+  channel: oneOf(...CHANNELS),
+  workdir: isText,
+  session: nullable(isText),
+});
 
 export class AgentFolder {
   readonly path: string;
@@ -79,8 +89,8 @@ export class AgentFolder {
   }
 
   #read(name: string): AgentStart | null {
-    const record = readJsonFile(join(this.path, name, 'start.json'));
-    return record === null ? null : this.#whole(name, record as StartRecord);
+    const record = readRecord(join(this.path, name, 'start.json'), isStartRecord);
+    return record === null ? null : this.#whole(name, record);
   }
 
   #whole(name: string, record: StartRecord): AgentStart {
@@ -112,7 +122,7 @@ export async function storedStartOf(files: RunFiles, agent: string, effect: stri
 
 async function startNamed(files: RunFiles, agent: string, name: string): Promise<StoredStart | null> {
   const record = await readStored(files, agent, `${name}/start.json`);
-  return record === null ? null : { ...(record as StartRecord), name, inRun: `${agentPath(agent)}/${name}` };
+  return !isStartRecord(record) ? null : { ...record, name, inRun: `${agentPath(agent)}/${name}` };
 }
 
 async function readStored(files: RunFiles, agent: string, name: string): Promise<unknown> {

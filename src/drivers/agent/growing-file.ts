@@ -1,5 +1,5 @@
 // Lines of a growing file, read from its beginning once each is complete. Large files are read in portions, so that other
-// work goes on in between. A missing file counts as empty.
+// work continues in between. A missing file counts as empty.
 
 import { closeSync, readSync } from 'node:fs';
 

@@ -259,7 +259,7 @@ class Attempt implements SpawnEvents {
     if (life.stop !== null) this.stop(life.stop);
   }
 
-  /** The spawner is dead. Processes that it started go on, and starting one again cannot run its script twice (shell/1). */
+  /** The spawner is dead. Processes that it started continue, and starting one again cannot run its script twice (shell/1). */
   abandoned(): void {
     const life = this.#life;
     if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);

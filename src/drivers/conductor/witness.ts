@@ -98,7 +98,7 @@ const TOUCHED_MAX = 200;
 const OUTPUT_BYTES_MAX = 1_000_000;
 const MATCHING_MS = 1_000;
 
-/** An author's pattern on arbitrary output may take for ever, so it gets one second. */
+/** An author's pattern on arbitrary output may take forever, so it gets one second. */
 function countMatches(pattern: string, text: string): Result<number, string> {
   const script = "let count = 0; for (const _ of text.matchAll(new RegExp(pattern, 'gm'))) count += 1; count";
   try {

@@ -155,7 +155,7 @@ export class Git {
       if (watch?.isBlocked() === true) throw blocked(args);
       return { status, stdout, stderr: stderr.toString('utf8') };
     } catch (error) {
-      // Without a reader it would wait for ever.
+      // Without a reader it would wait forever.
       child.kill('SIGKILL');
       throw watch?.isBlocked() === true ? blocked(args) : error;
     } finally {

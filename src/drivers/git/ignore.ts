@@ -1,7 +1,7 @@
 // Rules of `.gitignore` files. Pure.
 //
 // Git's own answer is not asked for: it depends on configuration, attributes and an index that agents can change, and git
-// waits for ever for a `.gitignore` that is a pipe. Names have one character for each byte (worktree-paths.ts).
+// waits forever for a `.gitignore` that is a pipe. Names have one character for each byte (worktree-paths.ts).
 
 import { glob } from '../conductor/globs.ts';
 

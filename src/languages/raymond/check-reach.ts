@@ -56,7 +56,7 @@ export function checkReach(workflows: readonly LinkedWorkflow[], reached: Readon
     const { state, ways } = node;
     if (reached.has(state) && !ending.has(state.id)) {
       const hint = 'Tell its agent when to end: <result>…</result>.';
-      state.report.warning('no-result', state.place, `no result can follow ${state.name}: it goes on for ever`, hint);
+      state.report.warning('no-result', state.place, `no result can follow ${state.name}: it goes on forever`, hint);
     }
     for (const edge of ways.edges) {
       if (edge.back !== null && edge.to !== null && !returning.has(edge.to) && nodes.has(edge.to)) {

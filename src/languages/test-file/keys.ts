@@ -279,7 +279,7 @@ const SUBJECTS = [
     'Limits that no run exceeds.',
   ),
   key('alone', FILLED, 'Pattern of steps of which two never run at once.'),
-  key('ends', { kind: 'true' }, 'No run waits for ever, and every loop has a bound.'),
+  key('ends', { kind: 'true' }, 'No run waits forever, and every loop has a bound.'),
   key('cleaned', { kind: 'true' }, 'In a run that ends as done, every agent was stopped.'),
 ] as const;
 export const SUBJECT_NAMES: readonly string[] = SUBJECTS.map(({ name }) => name);

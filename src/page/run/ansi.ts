@@ -12,7 +12,7 @@ export interface Piece {
 /** Longer lines are cut. */
 const LINE_MAX = 4000;
 
-/** Colours go on in the next line until they are reset. */
+/** Colours continue in the next line until they are reset. */
 export class AnsiLines {
   #style: ReadonlySet<string> = new Set();
 

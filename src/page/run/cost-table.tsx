@@ -8,7 +8,7 @@ import { useRunShown } from './run-shown.ts';
 
 const ROWS_MAX = 50;
 
-/** `link`: what the names are; null if they lead nowhere. */
+/** `link`: what the names name, so that they can be links; null for plain text. */
 export function CostTable({
   title,
   sums,

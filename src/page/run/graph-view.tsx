@@ -206,25 +206,27 @@ function StepBox({ node, box, run, press }: StepBoxProps) {
   const says = group === null ? statusWord(status) : countsText(group.counts);
   return (
     <div
-      role="button"
-      tabIndex={0}
-      data-item
       data-step={id}
       data-status={status}
-      {...(group === null ? {} : { 'data-group': id, 'aria-expanded': group.isOpen })}
-      aria-current={isChosen ? 'true' : undefined}
-      aria-label={`${line(id)} ${line(executor)} ${says}`}
+      {...(group === null ? {} : { 'data-group': id })}
       class={`node ${toneOf(status)} ${group === null ? '' : 'group'} ${isChosen ? 'sel' : ''}`}
       style={placeOf(box)}
-      onClick={() => press(node)}
-      onKeyDown={(event) => {
-        const isMove = event.key === 'ArrowRight' || event.key === 'ArrowLeft';
-        const opens = isMove && group !== null && group.isOpen !== (event.key === 'ArrowRight');
-        if (event.key !== 'Enter' && event.key !== ' ' && !opens) return;
-        event.preventDefault();
-        press(node);
-      }}
     >
+      <button
+        type="button"
+        class="cover"
+        data-item
+        aria-current={isChosen ? 'true' : undefined}
+        aria-expanded={group?.isOpen}
+        aria-label={`${line(id)} ${line(executor)} ${says}`}
+        onClick={() => press(node)}
+        onKeyDown={(event) => {
+          const isMove = event.key === 'ArrowRight' || event.key === 'ArrowLeft';
+          if (!isMove || group === null || group.isOpen === (event.key === 'ArrowRight')) return;
+          event.preventDefault();
+          press(node);
+        }}
+      />
       <div class="t">
         <StatusIcon status={status} label="" />
         <span class="cut" dir="auto">

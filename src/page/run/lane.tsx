@@ -15,19 +15,29 @@ interface Bar {
   readonly tone: Tone | 'wait';
 }
 
+const AFTER_MAX = 0.72;
+const BEFORE_MIN = 0.3;
+
 const percent = (share: number): string => `${Math.round(share * 10_000) / 100}%`;
 
 export function Lane({ row, run, axis, time }: LaneProps) {
   const bars = row.kind === 'section' ? [] : barsOf(row.step, row.counts !== null, run, axis, time);
   const text = row.kind === 'section' ? '' : textOf(row.step, run, time);
   const end = bars.reduce((most, { left, width }) => Math.max(most, left + width), 0);
-  const place = end > 0.72 ? { right: percent(1 - (bars[0]?.left ?? 0)) } : { left: percent(end) };
+  const begin = bars[0]?.left ?? 0;
+  // Beside the bars, where there is room; otherwise on them.
+  const isOnBar = end > AFTER_MAX && begin < BEFORE_MIN;
+  const place = isOnBar ? { right: '6px' } : end > AFTER_MAX ? { right: percent(1 - begin) } : { left: percent(end) };
   return (
     <div class="lane" role="gridcell">
       {bars.map(({ left, width, tone }, index) => (
         <i key={index} class={`bar ${tone}`} style={{ left: percent(left), width: percent(width) }} />
       ))}
-      {text !== '' && row.kind === 'step' && row.counts === null && <em style={place}>{text}</em>}
+      {text !== '' && row.kind === 'step' && row.counts === null && (
+        <em class={isOnBar ? 'on' : undefined} style={place}>
+          {text}
+        </em>
+      )}
     </div>
   );
 }

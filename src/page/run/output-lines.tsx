@@ -24,7 +24,7 @@ export interface OutputLinesProps {
 const EDGE = 200;
 
 export function OutputLines({ container, part, find, line, choose, earlier, more, atEnd }: OutputLinesProps) {
-  /** What was read at the edges: it is not asked for again before anything has come. */
+  /** The edges that were requested: none is requested again before its bytes arrive. */
   const asked = useRef({ from: -1, to: -1 });
   const onScroll = (): void => {
     const { current } = container;

@@ -15,7 +15,7 @@ import { exported } from '../exported.ts';
 import { fetchDocument, fetchFrom, type Loaded, unlessAway } from './use-document.ts';
 
 export interface OutputRange {
-  /** Position of the first byte of `bytes` in the stream: later than asked for if what was before was not kept. */
+  /** Position of the first byte of `bytes` in the stream: later than requested if earlier bytes were not kept. */
   readonly from: number;
   readonly bytes: Uint8Array;
   /** Of the whole stream. */

@@ -59,7 +59,7 @@ function emptyText(ended: boolean): string {
   return ended ? 'It has printed nothing.' : 'It has printed nothing yet.';
 }
 
-/** What went wrong is on stderr, if anything is there. */
+/** Errors are on stderr, if it has any output. */
 function firstStream(streams: readonly OutputStream[], failed: boolean): OutputStream | undefined {
   const printed = streams.filter(({ size }) => size > 0);
   const errors = failed ? printed.find(({ stream }) => stream === 'stderr') : undefined;

@@ -132,7 +132,7 @@ function View({ name }: { readonly name: RunViewName }) {
 function Problem({ problem: { why, message, cure } }: { readonly problem: RunProblem }) {
   return (
     <MessagePage title={why === 'missing' ? 'There is no such run' : `The run cannot be shown: ${why}`}>
-      <p>{line(message)}</p>
+      <p data-status={why}>{line(message)}</p>
       {cure !== null && <p>{line(cure)}</p>}
     </MessagePage>
   );

@@ -14,7 +14,7 @@ export interface RunShown extends RunPicture {
   readonly of: RunName;
   readonly selection: RunSelection;
   readonly spans: Spans;
-  /** It should go on, but no engine works on it. */
+  /** It should be running, but has no engine. */
   readonly interrupted: boolean;
 }
 

@@ -9,7 +9,7 @@ import { whyView } from '../../view/why.ts';
 import { STEP_TABS, type StepTab } from '../addresses.ts';
 import { StatusIcon } from '../icons.tsx';
 import { select } from '../router.ts';
-import { age, duration, line } from '../shown-text.ts';
+import { age, duration, line, withLocalTimes } from '../shown-text.ts';
 import { CostTab } from './cost-tab.tsx';
 import { DiffTab } from './diff-tab.tsx';
 import { OpenGateCard } from './gate-card.tsx';
@@ -75,8 +75,8 @@ function Details({ step }: { readonly step: StepState }) {
           <CloseButton />
         </h2>
         <p class="why">
-          {first}
-          {others.length > 0 && <span class="dim"> {others[0]}</span>}
+          {withLocalTimes(first, shownTime(run))}
+          {others[0] !== undefined && <span class="dim"> {withLocalTimes(others[0], shownTime(run))}</span>}
         </p>
         <Attempts step={step} />
         {gate !== undefined && <OpenGateCard gate={gate} brief />}
@@ -99,26 +99,27 @@ function Attempts({ step }: { readonly step: StepState }) {
   const time = shownTime(run);
   return (
     <div class="atts">
-      {attempts.map((span) => {
-        const took = span.to === null ? age(time - span.from) : duration(span.to - span.from);
-        return (
-          <button
-            key={`${span.attempt} ${span.from}`}
-            type="button"
-            class="att"
-            aria-current={span.attempt === shown ? 'true' : undefined}
-            aria-label={`Attempt ${span.attempt} ${took}, ${endOf(span)}`}
-            onClick={() => select({ attempt: span.attempt === step.attempt ? null : span.attempt, line: null })}
-          >
-            <StatusIcon status={endOf(span)} label="" />
-            {span.attempt} <span class="num">{took}</span>
-          </button>
-        );
-      })}
+      {attempts.map((span) => (
+        <button
+          key={`${span.attempt} ${span.from}`}
+          type="button"
+          class="att"
+          aria-current={span.attempt === shown ? 'true' : undefined}
+          aria-label={`Attempt ${span.attempt} ${spanTime(span, time)}, ${endOf(span)}`}
+          onClick={() => select({ attempt: span.attempt === step.attempt ? null : span.attempt, line: null })}
+        >
+          <StatusIcon status={endOf(span)} label="" />
+          {span.attempt} <span class="num">{spanTime(span, time)}</span>
+        </button>
+      ))}
       <span class="grow" />
       {cost !== null && <span class="att">{costText(cost)}</span>}
     </div>
   );
+}
+
+function spanTime({ from, to }: Span, time: number): string {
+  return to === null ? age(time - from) : duration(to - from);
 }
 
 function endOf({ end, to }: Span): string {

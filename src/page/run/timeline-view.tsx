@@ -37,7 +37,7 @@ export function TimelineView() {
     scrolled.current = selection.step;
     show(chosen);
   });
-  // What a person closed is opened again for a step that is chosen in it.
+  // A group that a person closed opens again if a step in it is selected.
   useLayoutEffect(() => {
     const above = selection.step === null ? [] : keysAbove(state, selection.step);
     if (above.some((key) => opened.get(key) === false))

@@ -1,4 +1,4 @@
-// A fold of all records of a run, beside its state: what a component draws from the past of a run. Each record is noted once.
+// A fold of all records of a run, for components that draw its past, which the state does not contain. Each record is noted once.
 
 import { useRef } from 'preact/hooks';
 import type { PageRecord } from '../../web/protocol.ts';

@@ -6,7 +6,7 @@ import { shownStepStatus } from '../../view/shown-status.ts';
 import { whyView } from '../../view/why.ts';
 import { runAddress } from '../addresses.ts';
 import { StatusIcon } from '../icons.tsx';
-import { line, numeral, text } from '../shown-text.ts';
+import { line, numeral, text, withLocalTimes } from '../shown-text.ts';
 import { useRunShown } from './run-shown.ts';
 
 const LISTED_MAX = 100;
@@ -20,7 +20,7 @@ export function WhyTab({ step }: { readonly step: StepState }) {
     <div class="scroll details">
       <ul class="because">
         {because.map((sentence, index) => (
-          <li key={index}>{sentence}</li>
+          <li key={index}>{withLocalTimes(sentence, Date.now())}</li>
         ))}
       </ul>
       {step.failure?.output !== null && step.failure?.output !== undefined && (

@@ -23,7 +23,7 @@ import { answeredText, isInterrupt, promptText } from '../../../ir/prompt-text.t
 import type { AgentMessage, KeyMessage, PromptMessage } from '../../../ir/prompt-text.ts';
 import { timeLimit, type TimeLimit, within } from '../../../sys/clock.ts';
 import { tolerate, UNUSABLE } from '../../../sys/errors.ts';
-import { readJsonFile, writeJsonFile, writePrivate } from '../../../sys/files.ts';
+import { readRecord, writeJsonFile, writePrivate } from '../../../sys/files.ts';
 import type { Secrets } from '../../../sys/secrets.ts';
 import { captureValue, failed } from '../../outputs.ts';
 import { folderOfEffect } from '../../step-folder.ts';
@@ -38,6 +38,7 @@ import { INITIALIZE, type SessionChoice, sessionOf, sessionRequest } from './han
 import { byRule, byVerdict, CANCELLED, changesFilesIn, Dialogs, isOwnTool } from './permission.ts';
 import { permissionDialog, type Question } from './permission.ts';
 import { type AgentRequest, lineOf, METHOD_NOT_FOUND, type RpcRequest } from './rpc.ts';
+import { fields, isNumber, isText, nullable } from '../../../base/shape.ts';
 
 /** In the folder of a start: exists once the agent was ready for a prompt. */
 export const READY = 'ready';
@@ -52,6 +53,9 @@ export interface AcpAgentOptions {
 }
 
 const AGAIN_MAX = 3;
+
+type RecordedLimit = AgentLimit & { readonly request: string };
+const isRecordedLimit = fields<RecordedLimit>({ text: isText, until: nullable(isNumber), request: isText });
 
 export class AcpAgent implements HostedAgent {
   readonly start: AgentStart;
@@ -252,7 +256,7 @@ export class AcpAgent implements HostedAgent {
   /** Null if the agent must be asked again. */
   async #workEnd(message: PromptMessage, request: string, answered: Answered): Promise<WorkEnd | null> {
     const limitFile = join(this.start.folder.path, LIMIT);
-    const known = readJsonFile(limitFile) as (AgentLimit & { readonly request: string }) | null;
+    const known = readRecord(limitFile, isRecordedLimit);
     if (known?.request === request) return { kind: 'limit', limit: { text: known.text, until: known.until } };
     const end = turnEnd(answered, this.#options.adapter.limits, Date.now());
     switch (end.kind) {

@@ -8,7 +8,7 @@ import type { McpServer } from '@agentclientprotocol/sdk/unstable';
 import { err, ok, present, type Result } from '../../../base/errors.ts';
 import type { Adapter } from '../../../ir/adapter.ts';
 import { shellWord } from '../../../ir/quote.ts';
-import { makeFolder, readJsonFile, writeJsonFile } from '../../../sys/files.ts';
+import { makeFolder, readRecord, writeJsonFile } from '../../../sys/files.ts';
 import type { DriverContext } from '../../environment.ts';
 import { findShell } from '../../recording-shell.ts';
 import { unlessRefused } from '../../step-folder.ts';
@@ -20,6 +20,7 @@ import { AcpAgent, READY } from './agent.ts';
 import type { SessionChoice } from './handshake.ts';
 import { PIPE, PIPE_OPEN } from './once-writer.ts';
 import { OWN_SERVER } from './permission.ts';
+import { fields, isBoolean, isText, nullable } from '../../../base/shape.ts';
 
 export interface AcpHostOptions extends DriverContext {
   readonly adapter: Adapter;
@@ -45,8 +46,8 @@ export function acpHost(options: AcpHostOptions): AgentHost {
 
   const adopt = (start: AgentStart): AcpAgent => {
     const { path } = start.folder;
-    const choice = readJsonFile(join(path, CHOICE)) as SessionChoice | null;
-    const agent = agentOf(start, present(choice, `an agent without a session choice: ${path}`));
+    const choice = readRecord(join(path, CHOICE), isChoice);
+    const agent = agentOf(start, choice ?? { resumeSession: null, forks: false });
     agent.begin(null);
     return agent;
   };
@@ -65,6 +66,8 @@ export function acpHost(options: AcpHostOptions): AgentHost {
     clear: (start, graceMs) => endBySignal(signal, start, graceMs),
   };
 }
+
+const isChoice = fields<SessionChoice>({ resumeSession: nullable(isText), forks: isBoolean });
 
 /** In the folder of a start. */
 const CHOICE = 'acp-wish';

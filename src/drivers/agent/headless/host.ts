@@ -23,7 +23,7 @@ import type { Usage } from '../../../ir/output.ts';
 import { type AgentMessage, answeredText, askAgain, type PromptMessage } from '../../../ir/prompt-text.ts';
 import { timeLimit, within } from '../../../sys/clock.ts';
 import { ABSENT, tolerate } from '../../../sys/errors.ts';
-import { makeFolder, readJsonFile, writeJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
+import { makeFolder, readRecord, writeJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
 import { killProcessTree, type Termination } from '../../../sys/kill-process-tree.ts';
 import { findProcess, type ProcessEntry } from '../../../sys/process.ts';
 import { maskJson, revealJson } from '../../../sys/secret-json.ts';
@@ -40,6 +40,7 @@ import { missingProgram } from '../spawn-request.ts';
 import { limitOf, turnOutcome } from './outcome.ts';
 import { commandFor, type SessionRegistry, type SessionWish, sumOf } from './sessions.ts';
 import { stateOf, Turn, type TurnPlace } from './turn.ts';
+import { fields, isBoolean, isText, mapOf, nullable } from '../../../base/shape.ts';
 
 export interface HeadlessHostOptions extends DriverContext {
   /** Must have a headless profile. */
@@ -87,6 +88,15 @@ function masked(beginning: Beginning, secrets: Secrets): Json {
 /** A prompt that the agent received. */
 type PromptRecord = Pick<PromptMessage, 'id' | 'step'>;
 
+const isBeginning = fields<Beginning>({
+  resumeSession: nullable(isText),
+  forks: isBoolean,
+  args: nullable(isText),
+  environment: mapOf(nullable(isText)),
+});
+const isPromptRecord = fields<PromptRecord>({ id: isText, step: isText });
+const isLatestSession = fields<{ readonly session: string }>({ session: isText });
+
 class HeadlessAgent implements HostedAgent {
   readonly start: AgentStart;
   readonly terminal = null;
@@ -100,6 +110,8 @@ class HeadlessAgent implements HostedAgent {
   readonly #turns = new Map<string, Turn>();
   /** One at a time, since turns share a session. */
   #running: Turn | null = null;
+  /** Null before it is started or found. The file of it is for the next engine. */
+  #beginning: Beginning | null = null;
 
   constructor(start: AgentStart, options: HeadlessHostOptions, ways: HeadlessProfile) {
     this.start = start;
@@ -128,6 +140,7 @@ class HeadlessAgent implements HostedAgent {
       const beginning: Beginning = { resumeSession, forks, args, environment: this.#difference(environment) };
       const { secrets } = this.#options;
       writeJsonFile(this.#file('headless.json'), secrets === undefined ? beginning : masked(beginning, secrets));
+      this.#beginning = beginning;
       return ok(null);
     });
     if (begun.ok) return;
@@ -136,7 +149,8 @@ class HeadlessAgent implements HostedAgent {
   }
 
   find(): FoundAgent {
-    if (readJsonFile(this.#file('headless.json')) === null) return { kind: 'never' };
+    this.#beginning ??= this.#readBeginning();
+    if (this.#beginning === null) return { kind: 'never' };
     if (!this.alive || existsSync(this.#file('headless-over.json')) || wasEndedByUs(this.start)) return gone(0);
     for (const record of this.#prompts()) {
       const place = this.#place(record, this.#lastAsk(record));
@@ -165,7 +179,7 @@ class HeadlessAgent implements HostedAgent {
     if (message.kind === 'key') return notTaken('it has no keys');
     if (!this.alive) return { kind: 'agent-gone' };
     const place = this.#place(message, 1);
-    const isRecorded = readJsonFile(this.#promptFile(message.id)) !== null;
+    const isRecorded = readRecord(this.#promptFile(message.id), isPromptRecord) !== null;
     if (isRecorded && (this.#turns.has(place.folder.prefix) || stateOf(place) !== 'never')) return { kind: 'taken' };
     if (this.#running !== null) void note({ delivery: 'queued' });
     if (!(await this.#becomesFree(givenUp))) return this.alive ? notTaken('it was given up') : { kind: 'agent-gone' };
@@ -295,7 +309,7 @@ class HeadlessAgent implements HostedAgent {
   }
 
   #begin(place: TurnPlace, { step, expects }: PromptMessage, prompt: string): Turn {
-    const beginning = this.#beginning();
+    const beginning = present(this.#beginning, `agent ${this.start.agent} was not started here`);
     const base = Object.entries({ ...this.#options.environment, ...beginning.environment, MEOW_STEP: step });
     const turn = this.#track(place, true);
     turn.begin({
@@ -404,12 +418,12 @@ class HeadlessAgent implements HostedAgent {
   #prompts(): readonly PromptRecord[] {
     const folder = this.#file('turns');
     const names = tolerate(ABSENT, [], () => readdirSync(folder)).filter((name) => name.endsWith('.json'));
-    return names.flatMap((name) => (readJsonFile(join(folder, name)) as PromptRecord | null) ?? []);
+    return names.flatMap((name) => readRecord(join(folder, name), isPromptRecord) ?? []);
   }
 
   /** Null without such a prompt, or if no program started with it. */
   #startedPrompt(id: string): PromptRecord | null {
-    const record = readJsonFile(this.#promptFile(id)) as PromptRecord | null;
+    const record = readRecord(this.#promptFile(id), isPromptRecord);
     return record !== null && this.#hasBegun(this.#place(record, 1)) ? record : null;
   }
 
@@ -417,11 +431,11 @@ class HeadlessAgent implements HostedAgent {
     return join(this.#file('turns'), `${fileName(id)}.json`);
   }
 
-  #beginning(): Beginning {
-    const kept = readJsonFile(this.#file('headless.json')) as Json;
+  #readBeginning(): Beginning | null {
+    const kept = readRecord(this.#file('headless.json'), isBeginning);
     const { secrets } = this.#options;
-    const beginning = (secrets === undefined ? kept : revealJson(kept, secrets)) as unknown as Beginning | null;
-    return present(beginning, `agent ${this.start.agent} was not started here`);
+    if (kept === null || secrets === undefined) return kept;
+    return revealJson(kept as unknown as Json, secrets) as unknown as Beginning;
   }
 
   #difference(environment: EnvVariables): Beginning['environment'] {
@@ -437,8 +451,7 @@ class HeadlessAgent implements HostedAgent {
 
   /** Session of the latest turn. */
   get #latestSession(): string | null {
-    const latest = readJsonFile(this.#file('headless-session.json')) as { readonly session: string } | null;
-    return latest?.session ?? null;
+    return readRecord(this.#file('headless-session.json'), isLatestSession)?.session ?? null;
   }
 
   #file(name: string): string {

@@ -13,11 +13,13 @@ import type { RunFiles } from '../../../engine/ports.ts';
 import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import type { TokenParts, Usage } from '../../../ir/output.ts';
 import type { Text } from '../../../ir/text.ts';
+import { isUsage } from '../../../ir/usage-shape.ts';
 import { ABSENT, tolerate } from '../../../sys/errors.ts';
-import { appendLine, makeFolder, readJsonFile, readLines } from '../../../sys/files.ts';
+import { appendLine, makeFolder, readJsonFile, readRecord, readLines } from '../../../sys/files.ts';
 import { fileName, readStatus, stepFile, type StepFolder } from '../../step-folder.ts';
 import { plus, type RawUsage } from '../readers/reader.ts';
 import type { HoleValues } from '../render-adapter.ts';
+import { fields, isText, nullable, oneOf, optional } from '../../../base/shape.ts';
 
 /** `id` of a fresh session and `newId` of a fork: the chosen id; null or absent if none was chosen. */
 export type SessionWish =
@@ -36,6 +38,14 @@ export interface SessionPlan {
   /** Its previous cost; null if unknown. */
   readonly before: Usage | null;
 }
+
+const isPlan = fields<SessionPlan>({
+  kind: oneOf('fresh', 'resume', 'fork'),
+  from: nullable(isText),
+  session: nullable(isText),
+  replays: optional(isText),
+  before: nullable(isUsage),
+});
 
 /** The plan of an earlier engine, if there is one. Has no side effects. The error is a sentence. */
 export function planSession(
@@ -94,8 +104,8 @@ export function tryPlan({ kind, session, from, replays }: SessionPlan, sessions:
 /** Null if there is no plan. Turns of version 0.1.0-alpha have it in a file of its own, written before they began. */
 export function readPlan(folder: StepFolder): SessionPlan | null {
   const line = /\n(\{.*\})\n/.exec(readStatus(folder) ?? '')?.[1];
-  const plan = line === undefined ? readJsonFile(stepFile(folder, 'turn.json')) : parseJson(line);
-  return plan as SessionPlan | null;
+  const plan: unknown = line === undefined ? readJsonFile(stepFile(folder, 'turn.json')) : parseJson(line);
+  return isPlan(plan) ? plan : null;
 }
 
 /** Placeholder values for the adapter's commands. */
@@ -136,6 +146,12 @@ export interface SessionRecord {
   readonly total: Usage | null;
 }
 
+const SESSION = {
+  state: oneOf('chosen', 'tried', 'seen'),
+  parent: nullable(isText),
+  total: nullable(isUsage),
+};
+
 export class SessionRegistry {
   readonly #file: string;
   readonly #folder: string;
@@ -150,7 +166,7 @@ export class SessionRegistry {
   /** Null if unknown. */
   read(id: string): SessionRecord | null {
     const known =
-      this.#all.get(id) ?? (readJsonFile(join(this.#folder, `${fileName(id)}.json`)) as SessionRecord | null);
+      this.#all.get(id) ?? readRecord(join(this.#folder, `${fileName(id)}.json`), fields<SessionRecord>(SESSION));
     if (known !== null) this.#all.set(id, known);
     return known;
   }
@@ -198,7 +214,10 @@ export class SessionRegistry {
 
   get #all(): Map<string, SessionRecord> {
     if (this.#known === null) {
-      const changes = readLines(this.#file) as readonly (SessionRecord & { readonly id: string })[];
+      const changes = readLines(
+        this.#file,
+        fields<SessionRecord & { readonly id: string }>({ ...SESSION, id: isText }),
+      );
       this.#known = new Map(changes.map(({ id, ...record }) => [id, record]));
     }
     return this.#known;

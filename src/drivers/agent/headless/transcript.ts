@@ -8,6 +8,7 @@ import { ABSENT, REFUSED, tolerate } from '../../../sys/errors.ts';
 import { appendLine, readFileEnd, readLines } from '../../../sys/files.ts';
 import { stepFile, type StepFolder } from '../../step-folder.ts';
 import { PROMPT } from './turn-launcher.ts';
+import { fields, isText } from '../../../base/shape.ts';
 
 export interface Exchange {
   /** Its files, relative to the run. */
@@ -15,6 +16,8 @@ export interface Exchange {
   readonly told: string;
   readonly answered: string;
 }
+
+const isExchange = fields<Exchange>({ turn: isText, told: isText, answered: isText });
 
 /** `answer` null: the whole output of the program. */
 export function keepExchange(path: string, folder: StepFolder, answer: string | null): void {
@@ -32,7 +35,7 @@ function readWhole(path: string): string {
 }
 
 export function readTranscript(path: string): readonly Exchange[] {
-  const exchanges = readLines(path) as readonly Exchange[];
+  const exchanges = readLines(path, isExchange);
   return [...new Map(exchanges.map((exchange) => [exchange.turn, exchange])).values()];
 }
 
@@ -43,9 +46,9 @@ export function replayed(exchanges: readonly Exchange[], prompt: string): string
     ({ told, answered }) => `[You were told]\n${told.trimEnd()}\n\n[You answered]\n${answered.trimEnd()}`,
   );
   return [
-    'You go on from an earlier conversation, whose transcript stands between the two lines of signs. All that is asked for',
-    'there has been done, and its tags have been followed: use what you know from it, and do none of it again. What you are',
-    `to do now stands below it.\n\n${LINE}\n${parts.join('\n\n')}\n${LINE}\n\n${prompt}`,
+    'You are continuing an earlier conversation. Its transcript is between the two lines of equals signs. Everything that it',
+    'asks for has been done, and its tags have been followed: use what you learned, and do not repeat any of it. Your new',
+    `task is below the transcript.\n\n${LINE}\n${parts.join('\n\n')}\n${LINE}\n\n${prompt}`,
   ].join(' ');
 }
 

@@ -19,7 +19,7 @@ import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/output.ts';
 import { within } from '../../../sys/clock.ts';
 import { crash, tolerate } from '../../../sys/errors.ts';
-import { makeFolder, readJsonFile, writeJsonFileIfWanted } from '../../../sys/files.ts';
+import { makeFolder, readRecord, writeJsonFileIfWanted } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { pauseBeforeStart } from '../../../sys/process.ts';
 import type { Secrets } from '../../../sys/secrets.ts';
@@ -53,6 +53,7 @@ import {
 } from './sessions.ts';
 import { keepExchange, readTranscript, replayed } from './transcript.ts';
 import { type ProgramRequest, startProgram, turnCommand, type TurnLauncher, type TurnWords } from './turn-launcher.ts';
+import { fields, oneOf } from '../../../base/shape.ts';
 
 export interface TurnPlace {
   readonly folder: StepFolder;
@@ -405,6 +406,7 @@ export interface TurnEnding {
 }
 
 export type EndReason = 'stopped' | 'idle' | 'lost';
+const isWrittenEnd = fields<{ readonly how: EndReason }>({ how: oneOf('stopped', 'idle', 'lost') });
 
 function writeEnd(folder: StepFolder, how: EndReason): void {
   writeJsonFileIfWanted(stepFile(folder, 'turn-end.json'), { how });
@@ -412,7 +414,7 @@ function writeEnd(folder: StepFolder, how: EndReason): void {
 
 /** Null if nothing was written. The turn may still be ending. */
 function writtenEnd(folder: StepFolder): EndReason | null {
-  return (readJsonFile(stepFile(folder, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
+  return readRecord(stepFile(folder, 'turn-end.json'), isWrittenEnd)?.how ?? null;
 }
 
 /** For a turn whose processes are gone. Null if nobody saw it end. */

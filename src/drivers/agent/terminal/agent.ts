@@ -17,7 +17,7 @@ import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { Adapter, Injection, TerminalProfile } from '../../../ir/adapter.ts';
 import { type AgentMessage, nudgeText, type PromptMessage } from '../../../ir/prompt-text.ts';
 import { crash, isErrno, UNUSABLE } from '../../../sys/errors.ts';
-import { readJsonFile, writeJsonFile } from '../../../sys/files.ts';
+import { readRecord, writeJsonFile } from '../../../sys/files.ts';
 import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { hasLostTerminal } from '../../../sys/process.ts';
 import { readProcess } from '../../step-folder.ts';
@@ -38,9 +38,11 @@ import { containsPrompt, isMisread, needsFile, putIntoFile, rowAtCursor } from '
 import { decisionFrom, type DialogDecision, postDialog, postDialogMessage, unwatchedDecision } from './post-dialog.ts';
 import { pause, ScreenWatcher } from './screen-watcher.ts';
 import { describeScreen, errorsOn, limitsOn, type Screen } from './screen.ts';
+import { SessionCosts } from './session-costs.ts';
 import { Transcript } from './transcript.ts';
 import { typedAt, typeKeys } from './typed-keys.ts';
 import { monitorWork } from './work-monitor.ts';
+import { isText } from '../../../base/shape.ts';
 
 export interface TerminalAgentOptions {
   readonly tmux: Tmux;
@@ -64,6 +66,7 @@ export class TerminalAgent implements HostedAgent {
   readonly #hooks: Readonly<HookLog> | null;
   readonly #dialogs: DialogHandler;
   readonly #records: DeliveryRecords;
+  readonly #costs: SessionCosts;
   readonly #transcript: Transcript;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
   /** Serializes deliveries. */
@@ -81,6 +84,7 @@ export class TerminalAgent implements HostedAgent {
     this.#options = options;
     this.#wasFound = wasFound;
     this.#records = new DeliveryRecords(path);
+    this.#costs = new SessionCosts(path);
     this.#transcript = new Transcript(join(path, TRANSCRIPT));
     // The last output may still be on its way to the transcript.
     const output = { settleMs: options.ways.timing.settleMs, read: () => this.#transcript.tail() };
@@ -147,6 +151,7 @@ export class TerminalAgent implements HostedAgent {
   }
 
   async hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
+    if (message.kind === 'prompt') this.#costs.begin(message.id, this.#hooks?.sessionFile ?? null);
     const handover = await this.#handInTurn(message, request);
     const state = handover.kind === 'not-taken' ? this.#records.read(message.id)?.state.kind : undefined;
     if (message.kind === 'prompt' && (state === 'put' || state === 'submitted')) this.#records.abandon(message);
@@ -240,8 +245,7 @@ export class TerminalAgent implements HostedAgent {
   async conclude(id: string, timeoutMs: number): Promise<Concluded> {
     this.#records.forgetAbandoned(id);
     if ((await this.#untilIdle(timeoutMs)) === false) await this.#pressInterrupt();
-    // Terminals do not report costs.
-    return { session: this.session, usage: { usd: null, tokens: null } };
+    return { session: this.session, usage: this.#costs.usedBy(id, this.#hooks?.sessionFile ?? null) };
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {
@@ -419,7 +423,7 @@ export class TerminalAgent implements HostedAgent {
 
   /** The cursor row when the agent was first ready; null if it never was. */
   #readyRow(): string | null {
-    return (this.#idleRow ??= readJsonFile(join(this.start.folder.path, READY)) as string | null);
+    return (this.#idleRow ??= readRecord(join(this.start.folder.path, READY), isText));
   }
 
   /** The terminal is gone. An agent that survives without a terminal is useless and is killed. */

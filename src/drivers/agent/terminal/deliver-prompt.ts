@@ -75,7 +75,7 @@ export async function deliver(request: PromptDelivery): Promise<DeliveryOutcome>
       const isBlocked = outcome.kind === 'failed' && outcome.delivery === 'blocked-on-dialog';
       return isBlocked && state.phase.kind !== 'waiting' ? outcome : finish(outcome);
     }
-    assert(screen !== null, 'something is to be done about a screen that was not seen');
+    assert(screen !== null, 'an act on a screen that was not observed');
     await dialogs.handle(screen);
     if (act.kind === 'wait') {
       if (act.delivery !== delivery) void note({ delivery: act.delivery });

@@ -322,6 +322,14 @@ describe('a delivery', () => {
 describe('a draft that was there before', () => {
   const DRAFT: Partial<Observation> = { draft: 'some', row: '> old' };
 
+  test('of a person who types through meow is left alone for longer, and nothing is put in beside it', () => {
+    const rehearsal = new Rehearsal({ typingMs: 1_000 }).sees({ ...DRAFT, typedAt: 0 }, 9_000);
+    expect(rehearsal.acts).toEqual([]);
+    expect(rehearsal.sees({ ...DRAFT, typedAt: 0 }, 2_500).acts).toEqual(['clear']);
+    expect(new Rehearsal({ typingMs: 1_000 }).sees({ typedAt: 0 }, 900).acts).toEqual([]);
+    expect(new Rehearsal({ typingMs: 1_000 }).sees({ typedAt: 0 }, 1_200).acts).toEqual(['put']);
+  });
+
   test('is cleared, and then the text is put in', () => {
     expect(new Rehearsal().sees(DRAFT, 1_000).sees({}).acts).toEqual(['clear', 'put']);
   });

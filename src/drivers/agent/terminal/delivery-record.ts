@@ -8,11 +8,22 @@ import { join } from 'node:path';
 
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
 import { tolerate, UNUSABLE } from '../../../sys/errors.ts';
-import { makeFolder, readJsonFile, writeJsonFile } from '../../../sys/files.ts';
+import { makeFolder, readJsonFile, readRecord, writeJsonFile } from '../../../sys/files.ts';
 import { fileName } from '../../step-folder.ts';
 import type { AgentLimit } from '../host.ts';
 import type { DeliveryOutcome } from './delivery-machine.ts';
 import type { DialogDecision } from './post-dialog.ts';
+import {
+  fields,
+  isBoolean,
+  isNumber,
+  isText,
+  listOf,
+  nullable,
+  oneOf,
+  optional,
+  type Shape,
+} from '../../../base/shape.ts';
 
 export interface DeliveryRecord {
   /** `begun`: nothing was put in. `put`: the text may be in the input. `submitted`: it may have been submitted. */
@@ -34,6 +45,42 @@ export interface DeliveryRecord {
   readonly decided?: DialogDecision;
 }
 
+type State = DeliveryRecord['state'];
+const isState: Shape<State> = (value): value is State => isEarlierState(value) || isFailedState(value);
+const isEarlierState = fields<{ readonly kind: Exclude<State['kind'], 'failed'> }>({
+  kind: oneOf('begun', 'put', 'submitted', 'accepted', 'queued'),
+});
+const isFailedState = fields<Extract<State, { kind: 'failed' }>>({
+  kind: oneOf('failed'),
+  delivery: oneOf('draft-stuck', 'blocked-on-dialog', 'not-ready', 'dead'),
+  reason: isText,
+});
+const isDeliveryRecord = fields<DeliveryRecord>({
+  state: isState,
+  acceptedBefore: isNumber,
+  limitsBefore: listOf(isText),
+  failuresBefore: listOf(isText),
+  isFile: nullable(isBoolean),
+  limit: nullable(fields<AgentLimit>({ text: isText, until: nullable(isNumber) })),
+  decided: optional(
+    fields<DialogDecision>({
+      number: isNumber,
+      name: isText,
+      isRejected: isBoolean,
+      reason: nullable(isText),
+      isOver: isBoolean,
+    }),
+  ),
+});
+
+interface AbandonedPrompt {
+  readonly id: string;
+  readonly step: string;
+  readonly digest: string;
+}
+
+const isAbandonedPrompt = fields<AbandonedPrompt>({ id: isText, step: isText, digest: isText });
+
 export class DeliveryRecords {
   readonly #startFolder: string;
 
@@ -43,7 +90,7 @@ export class DeliveryRecords {
 
   /** Null if delivery never began. */
   read(id: string): DeliveryRecord | null {
-    return readJsonFile(this.#path(id)) as DeliveryRecord | null;
+    return readRecord(this.#path(id), isDeliveryRecord);
   }
 
   write(id: string, record: DeliveryRecord): void {
@@ -93,8 +140,8 @@ export class DeliveryRecords {
     return join(this.#startFolder, 'left');
   }
 
-  get #abandoned(): { readonly id: string; readonly step: string; readonly digest: string } | null {
-    return readJsonFile(this.#abandonedPath) as { id: string; step: string; digest: string } | null;
+  get #abandoned(): AbandonedPrompt | null {
+    return readRecord(this.#abandonedPath, isAbandonedPrompt);
   }
 }
 

@@ -15,12 +15,17 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED, tolerate, UNUSABLE } from '../../.
 import { makeFolder, readUntrustedFile } from '../../../sys/files.ts';
 import { watchPath } from '../../../sys/watch.ts';
 
+/** The key under which hooks name the file of the session. */
+const SESSION_FILE = 'transcript_path';
+
 /** Others get a `Readonly<HookLog>`. */
 export class HookLog {
   events = 0;
   /** Number of the latest event about the agent's own activity, excluding dialogs and its exit. */
   lastActivity = 0;
   session: string | null = null;
+  /** Where its program keeps the session; null if no hook has said so. */
+  sessionFile: string | null = null;
   /** `event`: its number, from 1. `prompt`: null if the hook does not report it. */
   accepted: readonly { readonly event: number; readonly prompt: string | null }[] = [];
   /** The error that the agent stopped with, unless it continued. */
@@ -106,6 +111,7 @@ export class HookLog {
     this.events += 1;
     const session = textAt(payload, names.sessionKey);
     if (session !== null) this.session = session;
+    this.sessionFile = textAt(payload, SESSION_FILE) ?? this.sessionFile;
     switch (hook) {
       case names.accepted:
         this.accepted = [...this.accepted, { event: this.events, prompt: textAt(payload, names.promptKey) }];

@@ -81,5 +81,5 @@ export function postDialogMessage(message: PromptMessage, decided: DialogDecisio
 }
 
 const WITHOUT =
-  'Do not ask for it again: go on with your step without it, or in another way, and report with meow done (or the tool ' +
+  'Do not ask for it again: continue your step without it, or in another way, and report with meow done (or the tool ' +
   'done) when it is finished, or as far as it can be.';

@@ -85,7 +85,7 @@ export async function connect(options: TmuxOptions, start: boolean): Promise<Res
 }
 
 /**
- * A client exits with its input, but not while it has unread output: then it stays for ever, and its server with it. So
+ * A client exits with its input, but not while it has unread output: then it stays forever, and its server with it. So
  * a shell beside it waits for our exit and kills what is left.
  *
  * Not at once: some servers crash if a client leaves before it has introduced itself. And not by `destroy-unattached`,

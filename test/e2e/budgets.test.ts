@@ -1,0 +1,69 @@
+// Budgets over all runs of a user, with real processes.
+
+import { expect, test } from 'vitest';
+
+import { Rig, until } from '../rig/rig.ts';
+
+const TURNS = ['a', 'b', 'c', 'd'];
+const STEPS = TURNS.map(
+  (id, index) =>
+    `[[main.steps]]\nid = "${id}"\nexecutor = "agent"\nagent = "x"\nprompt = "${id}"\nneeds = ["${index === 0 ? 'worker' : (TURNS[index - 1] ?? '')}"]\n`,
+).join('');
+const PROGRAM = `[[main.steps]]\nid = "worker"\nexecutor = "spawn"\nagent = "x"\nadapter = "sim"\nchannel = "headless"\n${STEPS}`;
+const SCRIPT = '[[on]]\ndo = [{ cost = { usd = 0.4, tokens = 10 } }, { done = true }]\n';
+
+async function spentUsd(rig: Rig): Promise<number> {
+  const { stdout } = await rig.meow('cost', '--json');
+  return (JSON.parse(stdout) as { total: { known_usd: number } }).total.known_usd;
+}
+
+function budgets(rig: Rig, text: string): void {
+  rig.write('../home/.meow/config.toml', `[budget]\n${text}\n`);
+}
+
+test('ten runs at once with a budget of 5 dollars for the day spend at most that, and say why they are paused', async () => {
+  await using rig = await Rig.setup();
+  budgets(rig, 'day_usd = 5');
+  rig.write('w.meow.toml', PROGRAM);
+  rig.write('w.sim.toml', SCRIPT);
+  const ids = Array.from({ length: 10 }, (_, index) => `r${index}`);
+  const ended = await Promise.all(ids.map((id) => rig.meow('run', 'w.meow.toml', '--id', id)));
+  const spent = await spentUsd(rig);
+  expect(spent).toBeLessThanOrEqual(5);
+  expect(spent).toBeGreaterThan(3);
+  expect(ended.every(({ code }) => code === 0 || code === 3)).toBe(true);
+  const paused = ids.find((_, index) => ended[index]?.code === 3) ?? '';
+  const { stdout } = await rig.meow('status', paused, '--json');
+  const { pause } = JSON.parse(stdout) as { pause: Readonly<Record<string, unknown>> };
+  expect(pause).toMatchObject({ reason: 'budget', budget: 'day_usd', limit: 5, needed: expect.any(Number) });
+  expect(String(pause['command'])).toMatch(new RegExp(`^meow resume ${paused} --extra-usd \\d+\\.\\d\\d$`));
+  const [, ...resume] = String(pause['command']).split(' ');
+  const resumed = await rig.meow(...resume);
+  expect([0, 3]).toContain(resumed.code);
+  expect(await spentUsd(rig)).toBeGreaterThan(spent);
+});
+
+test('a run killed between the reservation and the turn reserves nothing for ever, and its turn is admitted again', async () => {
+  await using rig = await Rig.setup();
+  budgets(rig, 'day_usd = 0.5');
+  rig.write('w.meow.toml', PROGRAM);
+  rig.write('w.sim.toml', SCRIPT);
+  // The journal with the reservation is durable, and nothing has started.
+  const appends = await reservingAppend(rig);
+  await rig.meowKilledAt(`${appends}:durable`, 'run', 'w.meow.toml', '--id', 'killed');
+  expect(rig.decisions('killed')).toContain('usage-reserved a');
+  // All of the budget is there for another run.
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'other')).code).toBe(3);
+  expect(await spentUsd(rig)).toBe(0.4);
+  await until(() => rig.processes().length === 0, 'the processes to end');
+});
+
+/** The number of the append with the first reservation. */
+async function reservingAppend(rig: Rig): Promise<number> {
+  for (let append = 1; append < 20; append += 1) {
+    const id = `try${append}`;
+    await rig.meowKilledAt(`${append}:durable`, 'run', 'w.meow.toml', '--id', id);
+    if (rig.decisions(id).includes('usage-reserved a')) return append;
+  }
+  throw new Error('no run reserves anything');
+}
