@@ -270,12 +270,6 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/diff.ts')).diff));
 
-  command('Inspecting runs', 'export ID --otlp [--json]', "send a run's trace to an OpenTelemetry receiver")
-    .argument('<id>')
-    .requiredOption('--otlp', 'to [telemetry] otlp of the configuration, or OTEL_EXPORTER_OTLP_ENDPOINT')
-    .option('--json', 'print one JSON object')
-    .action(calls(async () => (await import('./commands/export-otlp.ts')).exportOtlp));
-
   command('Writing workflows', 'init [--template NAME]', 'create a .meow folder with an example')
     .option('--template <name>', 'hello, work-loop, parallel, gate or recovery (default: hello)')
     .action(calls(async () => (await import('./commands/init.ts')).init));
@@ -379,7 +373,9 @@ function commandLine(answer: (status: number) => void): Command {
     .argument('<run>')
     .option('-o, --output <file>', 'the archive (default: RUN.tar.gz)')
     .option('--no-logs', 'leave out the logs of commands and agents')
-    .action(calls(async () => (await import('./commands/export.ts')).exportArchive));
+    .option('--otlp', 'send its trace to an OpenTelemetry receiver instead: [telemetry] otlp')
+    .option('--json', 'print one JSON object: with --otlp')
+    .action(calls(async () => (await import('./commands/export.ts')).exportRun));
 
   command('Setup and maintenance', 'import FILE', 'read a run from an archive')
     .argument('<file>')

@@ -99,7 +99,6 @@ const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
   logs: ['run', 'step'],
   why: ['run', 'step'],
   diff: ['run', 'run'],
-  export: ['run'],
   init: [],
   validate: ['workflow'],
   schema: [{ words: schemaNames().map(({ name }) => name) }],
