@@ -25,7 +25,7 @@ export interface Bench {
   readonly folder: string;
 }
 
-export type Unit = '×' | '/s' | 's' | 'ms' | 'MB' | 'inodes';
+export type Unit = '×' | '/s' | 's' | 'ms' | 'MB' | 'KB' | '%' | 'inodes' | 'rows' | 'processes';
 
 export interface Figure {
   readonly what: string;

@@ -86,6 +86,13 @@ function amount(value: number, unit: Unit): string {
       return `${count(value)}/s`;
     case 'MB':
       return `${count(value)} MB`;
+    case 'KB':
+      return `${value.toFixed(1)} KB`;
+    case '%':
+      return `${value.toFixed(2)} %`;
+    case 'rows':
+    case 'processes':
+      return `${count(value)} ${unit}`;
     case 'inodes':
       return value.toFixed(2);
   }

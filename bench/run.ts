@@ -31,6 +31,7 @@ import { size } from './size.ts';
 import { startup } from './startup.ts';
 import { timeStepFiles } from './step-files.ts';
 import { testing } from './testing.ts';
+import { ui } from './ui.ts';
 import { validate } from './validate.ts';
 import { wide } from './wide.ts';
 
@@ -54,6 +55,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   prove,
   editor,
   shellCompletion,
+  ui,
 ];
 
 const FILES_TRIED = 100;

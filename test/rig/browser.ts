@@ -8,7 +8,7 @@ import { delimiter, join } from 'node:path';
 import { type Browser as Chromium, type BrowserContext, chromium, type Page } from 'playwright-core';
 
 /** Longer than anything takes on a busy machine, and shorter than the timeout of a test. */
-const PATIENCE_MS = 25_000;
+const PATIENCE_MS = 60_000;
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
 /** The program; null if this machine has none. `npm run setup` installs it. */
