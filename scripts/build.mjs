@@ -74,6 +74,8 @@ const { metafile, outputFiles } = await build({
     'import.meta.dirname': '__dirname',
     'import.meta.filename': '__filename',
   },
+  // An optional dependency, which only fleets need.
+  external: ['pg'],
   plugins: [entriesStayApart],
   sourcemap: 'linked',
   legalComments: 'none',

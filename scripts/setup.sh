@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the programs that the tests need and npm does not provide: git, flock, make, tmux, ps, python3, ssh-keygen.
 # Does nothing if all are installed. If it cannot install, it names the missing ones and fails. As root it also tries to
-# install chromium, nvim, zsh and fish with apt-get; a test without its program is skipped.
+# install chromium, nvim, zsh, fish and PostgreSQL with apt-get; a test without its program is skipped.
 
 set -euo pipefail
 
@@ -41,13 +41,18 @@ give_up() {
 }
 
 # program : Debian package
-readonly OPTIONAL=(chromium:chromium nvim:neovim zsh:zsh fish:fish)
+readonly OPTIONAL=(chromium:chromium nvim:neovim zsh:zsh fish:fish initdb:postgresql)
+
+# Debian keeps the programs of PostgreSQL out of PATH.
+is_there() {
+  command -v "$1" >/dev/null || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
+}
 
 try_optional() {
   local entry program package has_lists=false
   for entry in "${OPTIONAL[@]}"; do
     IFS=: read -r program package <<<"$entry"
-    command -v "$program" >/dev/null && continue
+    is_there "$program" && continue
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
       # A fresh machine has no lists of packages.
       if [ "$has_lists" = false ]; then timeout 120 apt-get update -qq >/dev/null 2>&1 || true; fi
@@ -55,7 +60,7 @@ try_optional() {
       DEBIAN_FRONTEND=noninteractive timeout 300 \
         apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 || true
     fi
-    command -v "$program" >/dev/null || echo "setup: $program is not installed; the test with it is skipped"
+    is_there "$program" || echo "setup: $program is not installed; the tests with it are skipped"
   done
 }
 

@@ -26,15 +26,16 @@ export interface RunRedactor extends Redactor {
   hide(bytes: Uint8Array): Uint8Array;
 }
 
-/** `runFolder`: absolute. The result knows what the run's engine knows now. */
-export function redactorOfRun(runFolder: string): RunRedactor {
+/** `runFolder`: absolute; null if it is not here. The result knows what the run's engine knows now. */
+export function redactorOfRun(runFolder: string | null): RunRedactor {
   const key = readKey();
   const own = secretValues(ownEnvironment(), DEFAULT_CONFIG.secretNames, process.cwd());
   const factor = key === null ? 1 : factorOf(key);
   const forms: SearchedForm[] = [];
   for (const [name, value] of own)
     for (const [form, text] of formsOf(value)) forms.push(searchedForm(name, form, latin1(text), factor));
-  if (key !== null) for (const print of readPrints(runFolder)) forms.push(searchedPrint(print, key));
+  if (key !== null && runFolder !== null)
+    for (const print of readPrints(runFolder)) forms.push(searchedPrint(print, key));
   const masks = new SecretMasks(new FormSearch(forms, factor), asIs);
   const redactBytes = (bytes: Uint8Array): Buffer => masks.redact(bytes);
   return {

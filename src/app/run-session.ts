@@ -38,7 +38,7 @@ import type { RunSurroundings } from './agent-drivers.ts';
 import { conductorDirectory } from './conductor-run.ts';
 import { gateReminders } from './gate-reminders.ts';
 import type { LiveRun, Reporter, RunObserver, RunState } from './observer.ts';
-import { projectAt, sharedFolder } from './project.ts';
+import { type Project, projectAt, sharedFolder } from './project.ts';
 import { budgetsOf, noteFork } from './run-budgets.ts';
 import { listProject } from './projects.ts';
 import { runNotices } from './run-notices.ts';
@@ -59,6 +59,8 @@ export interface SessionOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** False: a run that waits for a person is paused. */
   readonly waits?: boolean;
+  /** For a run of a fleet, whose own files are not in a project: the one that it was started in. */
+  readonly fleetProject?: Project;
   /** Called once the run is held; its first record may not be durable yet. */
   onHeld?(run: LiveRun): void;
 }
@@ -141,7 +143,10 @@ function composeSession(
   if (request.origin !== undefined && before.length === 0) noteFork(runs, request.origin, run.id);
   const pins = [runs, runFolder].map(pinFolder);
   warnOfKinds(secrets, warn);
-  const proofs = proofChecks(options.environment, signersFile(runFolder, config));
+  const proofs = proofChecks(
+    options.environment,
+    signersFile(options.fleetProject === undefined ? runFolder : resolve(options.fleetProject.runs, run.id), config),
+  );
   const drivers: RunDrivers = runDrivers({
     run,
     surroundings,
@@ -150,9 +155,12 @@ function composeSession(
     adapters: options.adapters,
     isNew: before.length === 0,
     // Folders that answers name must be in the folder of the project.
-    within: request.allowOutside ? null : resolve(runFolder, '../../..'),
+    within: request.allowOutside ? null : dirname(options.fleetProject?.meow ?? resolve(runFolder, '../..')),
     waits: options.waits !== false,
-    quiet: () => (request.background === true ? readSettings(projectAt(resolve(runs, '..'))).config.money.quiet : null),
+    quiet: () =>
+      request.background === true
+        ? readSettings(options.fleetProject ?? projectAt(resolve(runs, '..'))).config.money.quiet
+        : null,
     inboxRead: () => endpoint.drainInbox(),
   });
   const endpoint = endpointOf(run, surroundings, drivers, { reporter, proofs });
@@ -188,7 +196,8 @@ function composeSession(
     }),
     reporter,
     ...(options.waits === false ? [pauseWhenWaiting(run, endpoint)] : []),
-    projectLister(dirname(runFolder)),
+    // `meow serve` resumes runs of listed projects, but never those of a fleet.
+    ...(options.fleetProject === undefined ? [projectLister(dirname(runFolder))] : []),
   ];
   const opened: RunObserver[] = [];
   return {

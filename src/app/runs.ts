@@ -21,7 +21,7 @@ import type { Project } from './project.ts';
 
 export type { RunEntry, RunHolder, Store } from '../engine/ports.ts';
 export { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-export { isRunId } from '../stores/errors.ts';
+export { FLEET_MARK, isRunId } from '../stores/errors.ts';
 
 /** Where the runs of a project are stored: the only place that chooses a store. */
 export function storeOf(project: Pick<Project, 'runs'>): Store {

@@ -24,7 +24,7 @@ export async function shownRun(store: Store, run: FollowedRun, project = findPro
   const { id, state } = run;
   const holder = await store.holder(id);
   const engine = holder === null ? null : { pid: holder.pid };
-  if (engine === null) await applyPendingDecisions(store, run, project);
+  if (engine === null && store.isShared === undefined) await applyPendingDecisions(store, run, project);
   const interrupted = isInterrupted(state, engine !== null);
   return { id, state, engine, interrupted, now: interrupted ? (state.recordedAt ?? 0) : Date.now() };
 }

@@ -70,7 +70,8 @@ export class OutputReader {
   constructor(files: RunFiles, prefix: string) {
     this.#files = files;
     this.#prefix = prefix;
-    const redactor = redactorOfRun(files.localPath(''));
+    // Remote files were masked with the secrets of the run before they left its machine.
+    const redactor = redactorOfRun(files.isRemote === undefined ? files.localPath('') : null);
     this.#redacted = { stdout: redactor.stream(), stderr: redactor.stream() };
   }
 

@@ -120,7 +120,8 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--id <id>', 'id of the run (default: wf- and eight random characters)')
     .option('--dry-run', 'compile, check and print the steps; start nothing')
     .option('--resume <id>', 'resume a run; the same as: meow resume ID')
-    .option('--workflow <file.yaml>', 'resume the run of this state file');
+    .option('--workflow <file.yaml>', 'resume the run of this state file')
+    .option('--fleet', 'create the run in the fleet; a worker drives it');
   addRunFlags(run).action(calls(async () => (await import('./commands/run.ts')).run));
 
   const serve = 'serve [--listen ADDR] [--port N] [FLAGS]';
@@ -132,6 +133,11 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--uninstall', 'stop it and undo --install')
     .option('--status', 'print whether it is running and installed')
     .action(calls(async () => (await import('./commands/serve.ts')).serve));
+
+  command('Running', 'worker [--room N] [--drain D]', 'drive runs of the fleet on this machine, until it is stopped')
+    .option('--room <n>', 'runs at once (default: 4)', positive)
+    .option('--drain <d>', 'when told to stop, wait so long for its runs to end (default: 0s)')
+    .action(calls(async () => (await import('./commands/worker.ts')).worker));
 
   const schedules = 'schedule ACTION [NAME] [CRON] [PATH] [FLAGS]';
   const schedule = command('Running', schedules, 'start workflows at set times, while meow serve is running')
@@ -155,7 +161,9 @@ function commandLine(answer: (status: number) => void): Command {
 
   const resume = command('Running', 'resume ID [FLAGS]', 'resume a run')
     .argument('<id>')
-    .option('--reload', 'start a fork with the workflow file as it is now');
+    .option('--reload', 'start a fork with the workflow file as it is now')
+    .option('--fleet', 'let a worker of the fleet resume it')
+    .option('--here', 'with --fleet: on this machine, although its files are on another');
   addRunFlags(resume).action(calls(async () => (await import('./commands/run.ts')).resume));
 
   const fork = command('Running', 'fork ID [FLAGS]', 'start a new run that keeps finished steps of another')
@@ -186,16 +194,18 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/merge.ts')).merge));
 
-  command('Running', 'stop ID [--force]', 'stop a run')
+  command('Running', 'stop ID [--force] [--fleet]', 'stop a run')
     .argument('<id>')
     .option('--force', 'kill its commands at once instead of terminating them gracefully')
+    .option('--fleet', 'a run of the fleet')
     .action(calls(async () => (await import('./commands/stop.ts')).stop));
 
   const show = "show a run's status (default: the most recently active run)";
-  command('Inspecting runs', 'status [ID] [--watch] [--json]', show)
+  command('Inspecting runs', 'status [ID] [--watch] [--fleet] [--json]', show)
     .argument('[id]')
     .option('--json', 'print one JSON object')
     .option('--watch', 'follow the run until it has ended')
+    .option('--fleet', 'a run of the fleet')
     .action(calls(async () => (await import('./commands/status.ts')).status));
 
   command('Inspecting runs', 'top [--once] [--json] [--project DIR]…', 'watch all runs of this machine')
@@ -218,9 +228,10 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--with-outputs', 'with the ends of the outputs of steps: export')
     .action(calls(async () => (await import('./commands/ui.ts')).ui));
 
-  command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first')
+  command('Inspecting runs', 'list [--status S] [--fleet] [--json]', 'list runs, the newest first')
     .alias('ls')
     .option('--status <s>', 'only runs with this status')
+    .option('--fleet', 'runs of the fleet')
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/list.ts')).list));
 
@@ -232,15 +243,17 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/cost.ts')).cost));
 
-  command('Inspecting runs', 'show ID [STEP] [--steps] [--json]', 'show a run or one of its steps in full')
+  command('Inspecting runs', 'show ID [STEP] [--steps] [--fleet] [--json]', 'show a run or one of its steps in full')
     .arguments('<id> [step]')
     .option('--steps', 'show every step in full')
+    .option('--fleet', 'a run of the fleet')
     .option('--json', 'print one JSON object')
     .action(calls(async () => (await import('./commands/show.ts')).show));
 
-  command('Inspecting runs', 'trace ID [--follow] [--json]', 'show what happened, in order')
+  command('Inspecting runs', 'trace ID [--follow] [--fleet] [--json]', 'show what happened, in order')
     .argument('<id>')
     .option('-f, --follow', 'follow the run until it has ended')
+    .option('--fleet', 'a run of the fleet')
     .option('--json', 'print one JSON object per decision')
     .action(calls(async () => (await import('./commands/trace.ts')).trace));
 
@@ -254,15 +267,17 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--print', 'print the tmux command instead of running it')
     .action(calls(async () => (await import('./commands/agents.ts')).attach));
 
-  command('Inspecting runs', 'logs ID [STEP] [--attempt N] [--follow] [--raw]', "print a step's output")
+  command('Inspecting runs', 'logs ID [STEP] [--attempt N] [--follow] [FLAGS]', "print a step's output")
     .arguments('<id> [step]')
     .option('--attempt <n>', 'attempt to print (default: the latest)', positive)
     .option('-f, --follow', 'follow the step until it has ended')
     .option('--raw', 'print the bytes as they are')
+    .option('--fleet', 'a run of the fleet')
     .action(calls(async () => (await import('./commands/logs.ts')).logs));
 
-  command('Inspecting runs', 'why ID [STEP]', "explain a step's status")
+  command('Inspecting runs', 'why ID [STEP] [--fleet]', "explain a step's status")
     .arguments('<id> [step]')
+    .option('--fleet', 'a run of the fleet')
     .action(calls(async () => (await import('./commands/show.ts')).why));
 
   command('Inspecting runs', 'diff ID ID [--json]', 'show what differs between two runs')
@@ -330,6 +345,14 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print JSON: list, show')
     .action(calls(async () => (await import('./commands/adapter.ts')).adapter));
 
+  command('Setup and maintenance', 'fleet ACTION [ARGUMENTS] [FLAGS]', 'set up, check and show a fleet of machines')
+    .argument('<action>')
+    .argument('[arguments...]')
+    .option('--namespace <name>', 'instead of the one in the address: init, role, check')
+    .option('--stop', 'stop the database again: dev')
+    .option('--json', 'print one JSON object: status, check')
+    .action(calls(async () => (await import('./commands/fleet.ts')).fleet));
+
   command('Setup and maintenance', 'notify test [--json]', 'send a test to every channel of notifications')
     .argument('<action>')
     .option('--json', 'print a JSON array')
@@ -369,12 +392,21 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'print a JSON array')
     .action(calls(async () => (await import('./commands/gc.ts')).gc));
 
-  command('Setup and maintenance', 'export RUN [-o FILE.tar.gz]', 'write a run to an archive, without secrets')
+  command(
+    'Setup and maintenance',
+    'export RUN [-o FILE.tar.gz] | --otlp',
+    'write a run to an archive, without secrets, or send its trace',
+  )
     .argument('<run>')
     .option('-o, --output <file>', 'the archive (default: RUN.tar.gz)')
     .option('--no-logs', 'leave out the logs of commands and agents')
-    .option('--otlp', 'send its trace to an OpenTelemetry receiver instead: [telemetry] otlp')
-    .option('--json', 'print one JSON object: with --otlp')
+    .addOption(
+      new Option('--otlp', 'send the trace to the OpenTelemetry receiver of the configuration').conflicts([
+        'output',
+        'logs',
+      ]),
+    )
+    .option('--json', 'with --otlp: print one JSON object')
     .action(calls(async () => (await import('./commands/export.ts')).exportRun));
 
   command('Setup and maintenance', 'import FILE', 'read a run from an archive')

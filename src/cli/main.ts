@@ -33,6 +33,7 @@ const FLAGS = new Map([
   ['resume', ENGINE_FLAGS],
   ['fork', ENGINE_FLAGS],
   ['serve', ENGINE_FLAGS],
+  ['worker', ENGINE_FLAGS],
   ['test', TEST_FLAGS],
 ]);
 

@@ -54,7 +54,7 @@ export async function createRun(
 ): Promise<void> {
   const journal = await create(store, program, request);
   try {
-    const input = requestInput(journal, request, fork);
+    const input = { ...requestInput(journal, request, fork), ...journal.taken };
     await journal.append([{ seq: 1, at, input, decisions: decide(initialState(program), input, at) }]);
   } finally {
     await journal.close();
@@ -76,7 +76,8 @@ export function stopRun(services: EngineServices, runId: string, by: string, for
 
 async function reopen(services: EngineServices, runId: string, first: Input): Promise<StartedRun> {
   const journal = await services.store.open(runId);
-  return startEngine(services, journal, runId, first, () => requestOf(runId, journal));
+  const input = first.kind === 'run-resumed' ? { ...first, ...journal.taken } : first;
+  return startEngine(services, journal, runId, input, () => requestOf(runId, journal));
 }
 
 async function create(store: Pick<Store, 'create'>, program: Program, request: RunRequest): Promise<Journal> {
@@ -86,8 +87,8 @@ async function create(store: Pick<Store, 'create'>, program: Program, request: R
   return store.create(request.id, program);
 }
 
-function requestInput({ programHash }: Journal, request: RunRequest, fork: Fork | null): Input {
-  return { kind: 'run-requested', request, programHash, ...(fork === null ? {} : { fork }) };
+function requestInput({ programHash, taken }: Journal, request: RunRequest, fork: Fork | null): Input {
+  return { kind: 'run-requested', request, programHash, ...(fork === null ? {} : { fork }), ...taken };
 }
 
 /** Closes the journal if it fails. */

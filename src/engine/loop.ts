@@ -8,6 +8,7 @@
 
 import { assert, present, UsageError } from '../base/errors.ts';
 import type { DriverKind, Effect, Outcome } from '../ir/effect.ts';
+import { failure } from '../ir/failure.ts';
 import type { Program } from '../ir/program.ts';
 import { getOrAdd } from '../kernel/collections.ts';
 import { decide } from '../kernel/decide.ts';
@@ -15,7 +16,7 @@ import type { JournalRecord } from '../kernel/decision.ts';
 import { fold } from '../kernel/apply.ts';
 import type { Input } from '../kernel/input.ts';
 import type { DriverRequest } from '../kernel/pending-effects.ts';
-import { pendingEffects, pendingRequests, requestsOf, timersOf } from '../kernel/pending-effects.ts';
+import { beganElsewhere, pendingEffects, pendingRequests, requestsOf, timersOf } from '../kernel/pending-effects.ts';
 import type { RunState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Clock, Driver, Drivers, Journal, Ledger, LedgerAdmission, Note } from './ports.ts';
@@ -125,7 +126,10 @@ export class Engine implements LiveRun {
       const batch = await this.#commit();
       this.session.open();
       // First, so that the batch can stop them.
-      for (const effect of effects) this.#perform(effect, 'find');
+      for (const effect of effects) {
+        if (beganElsewhere(this.state, effect.id)) this.#onOutcome(effect)(LOST_ELSEWHERE);
+        else this.#perform(effect, 'find');
+      }
       this.#carryOut(batch);
       for (const request of requests) this.#send(request);
       this.#deadlines.arm();
@@ -266,6 +270,12 @@ export class Engine implements LiveRun {
     return getOrAdd(this.#drivers, kind, present(this.session.drivers[kind], `no driver for ${kind}`));
   }
 }
+
+/** Its leftovers are on the machine where it began: only a process there could find them. */
+const LOST_ELSEWHERE: Outcome = {
+  kind: 'failure',
+  failure: failure('lost', 'it began on another machine, which no longer drives the run'),
+};
 
 function admitting({ others }: LedgerAdmission): QueuedInput {
   return { input: { kind: 'budgets-read', others }, resolve: () => {}, reject: () => {} };

@@ -5,6 +5,7 @@ import type { UsageError } from '../base/errors.ts';
 import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
 import type { Program, Source } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
+import type { Taken } from '../kernel/input.ts';
 import type { OthersSpending } from '../kernel/spending.ts';
 
 /** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
@@ -70,6 +71,8 @@ export interface LedgerAdmission {
 
 /** Stores runs: a Program, a journal with at most one writer, and files. Throws a UsageError for what the operator can fix. */
 export interface Store {
+  /** Its runs are driven on other machines too: their sockets, inboxes and terminals may not be here. */
+  readonly isShared?: true;
   /**
    * Creates the run and locks it for writing. Leaves nothing behind if it fails. `fill` writes the files that the run
    * begins with; nobody else sees the run before they are there.
@@ -139,6 +142,8 @@ export type JournalLoss = 'deleted' | 'replaced' | 'damaged' | 'other-format' | 
  * Links are not followed out of the run.
  */
 export interface RunFiles {
+  /** They are not on this machine: `localPath` throws. */
+  readonly isRemote?: true;
   /** What is directly in a folder, by name; empty if the folder does not exist. */
   list(folder: string): Promise<readonly RunFile[]>;
   /** At most `length` bytes from `start` on, fewer at the end of the file; null if there is no such file. */
@@ -169,6 +174,8 @@ export interface StoredRun {
 }
 
 export interface Journal extends StoredRun {
+  /** Of a shared run: the machine that drives it now, for its next record. */
+  readonly taken?: Taken;
   /** Resolves when the records are durable. After a rejection nothing more can be appended. */
   append(records: readonly JournalRecord[]): Promise<void>;
   /** Releases the run. Removes it if it has no record. */

@@ -282,6 +282,7 @@ function setAgentStatus(state: RunState, agent: AgentState, status: AgentState['
   agent.status = status;
   const now = agentEffectId(agent);
   if (now !== null) state.agentEffects.set(now, agent);
+  agent.machine = state.machine;
 }
 
 function agentNamed(state: RunState, name: string): AgentState {

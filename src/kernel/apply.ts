@@ -50,6 +50,7 @@ export function applyRecord(state: RunState, { decisions, at }: AppliedRecord): 
 export function apply(state: RunState, decision: Decision, at: number): void {
   const before = state.recordedAt ?? at;
   state.recordedAt = at;
+  if ('machine' in decision) state.machine = decision.machine?.id ?? state.machine;
   switch (decision.kind) {
     case 'run-started':
       state.phase = 'running';
@@ -144,7 +145,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'cleanup-started':
       state.phase = 'cleaning';
       state.timers.delete('drain');
-      state.cleanup = { effect: decision.effect, stopping: false };
+      state.cleanup = { effect: decision.effect, stopping: false, machine: state.machine };
       state.cleanups = decision.attempt;
       state.timers.set('cleanup', { id: 'cleanup', at: decision.timeoutAt, kind: 'cleanup' });
       return;
@@ -204,6 +205,7 @@ function applyToStep(state: RunState, step: StepState, decision: StepDecision, a
       leaveAgenda(state, step);
       step.status = 'running';
       step.attempt = decision.attempt;
+      step.machine = state.machine;
       step.failure = null;
       step.usage = null;
       step.printed = 0;

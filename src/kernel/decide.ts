@@ -18,7 +18,7 @@ import { failure, type Failure } from '../ir/failure.ts';
 import { partOf } from '../ir/program.ts';
 import { admitStep, onAgentOutcome, onAgentStepDone, onAgentStepKept, onPromptLost } from './agents.ts';
 import { apply } from './apply.ts';
-import { ADMITTED, admitTurn, pauseText, postpone, resumedBudgets } from './budget.ts';
+import { ADMITTED, admitTurn, pauseText, postpone } from './budget.ts';
 import type { Decision, FailureHandling, PreparedStep } from './decision.ts';
 import type { KeptResult } from './fork.ts';
 import {
@@ -50,7 +50,7 @@ import { asList, exhaustedLimit, prepareStep } from './prepare-step.ts';
 import { recoveredOutputs } from './recovered-outputs.ts';
 import { checkReport, recordsRefusal } from './report.ts';
 import { advanceLoop } from './rounds.ts';
-import { changesLimits } from './reopen.ts';
+import { onResume, whyLost } from './resume.ts';
 import { retryDelay } from './retry.ts';
 import { hasBudget } from './spending.ts';
 import type { DecideContext, FrameState, RunState, StepState } from './state.ts';
@@ -334,7 +334,8 @@ function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void 
     return ctx.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
   }
   if (kind === 'lost') onPromptLost(ctx, step);
-  if (kind === 'lost' || step.interrupted) return ctx.emit({ kind: 'step-lost', step: step.id, why: 'engine' });
+  if (kind === 'lost' || step.interrupted)
+    return ctx.emit({ kind: 'step-lost', step: step.id, why: whyLost(ctx.state, step) });
   fail(ctx, step, outcome.failure);
 }
 
@@ -560,41 +561,4 @@ function onDeadline(ctx: DecideContext, id: string): void {
       ctx.emit({ kind: 'warned', message: 'the cleanup script was stopped after 60 seconds' });
       return ctx.emit({ kind: 'cleanup-stopping', force: false });
   }
-}
-
-function onResume(ctx: DecideContext, input: Extract<Input, { kind: 'run-resumed' }>): void {
-  const { retryFailed, allowance, limits } = input;
-  const { state } = ctx;
-  if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
-  const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
-    if (frame.abandoned) return false;
-    if (skipped === 'run-ending') return true;
-    const isBroken = settlement === 'broken' && (status === 'skipped' || status === 'failed');
-    return retryFailed && isBroken && !isOfSettledStep(state, frame);
-  };
-  // The engine died while it was ending the run. Resuming cancels that.
-  const withdrawn = state.phase === 'ending' && (state.end === 'stopped' || state.end === 'paused');
-  const reopened = state.phase === 'ended' || withdrawn ? [...state.steps.values()].filter(again) : [];
-  // Nothing can be retried: the run stays failed.
-  if (state.phase === 'ended' && state.end === 'failed' && reopened.length === 0) return;
-  const allowed = allowance === null ? null : { ...state.allowance, ...allowance };
-  const changed = limits !== undefined && changesLimits(state.limits, limits);
-  ctx.emit({
-    kind: 'run-resumed',
-    reopened: reopened.map(({ id }) => id),
-    withdrawn,
-    allowance: allowed,
-    ...(changed ? { limits: { ...state.limits, ...limits } } : {}),
-    ...resumedBudgets(state, input),
-  });
-}
-
-/** Inside a block that performed a step which has ended: only that step is retried. Loose frames do not count. */
-function isOfSettledStep(state: RunState, frame: FrameState): boolean {
-  for (let now = frame; now.owner !== null && now.join !== 'loose'; ) {
-    const owner = stepOf(state, now.owner);
-    if (now.join === 'answer' && owner.settlement !== 'open' && owner.skipped !== 'run-ending') return true;
-    now = owner.frame;
-  }
-  return false;
 }

@@ -9,14 +9,14 @@ import type { Allowance, Budgets, Limits, ProgramPart, RunRequest } from '../ir/
 import type { FilledText } from '../ir/text.ts';
 import type { Target } from '../ir/transition.ts';
 import type { AgentInfo, Fork } from './fork.ts';
-import type { EmittedEvent, GateVerdict, Input } from './input.ts';
+import type { EmittedEvent, GateVerdict, Input, Taken } from './input.ts';
 import type { Extra, PauseCause, Reservation } from './spending.ts';
 
 export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
 export type Decision = Readonly<
   /** `fork`: the run that this one comes from, and the results that it keeps. */
-  | { kind: 'run-started'; request: RunRequest; programHash: string; fork?: Fork }
+  | ({ kind: 'run-started'; request: RunRequest; programHash: string; fork?: Fork } & Taken)
   /** A workflow that was not known at the start, and that a transition enters next. */
   | { kind: 'program-grown'; part: ProgramPart }
   | { kind: 'frame-opened'; frame: FrameSpec }
@@ -47,8 +47,8 @@ export type Decision = Readonly<
   | { kind: 'step-retried'; step: string }
   /** An attempt failed, and the next one starts when the run is resumed. */
   | { kind: 'step-parked'; step: string; failure: Failure }
-  /** The attempt is repeated: it was lost with an earlier engine, or interrupted because the run pauses. */
-  | { kind: 'step-lost'; step: string; why: 'engine' | 'pause' }
+  /** The attempt is repeated: it was lost with an earlier engine, began on another machine, or was interrupted by a pause. */
+  | { kind: 'step-lost'; step: string; why: 'engine' | 'pause' | 'machine' }
   | { kind: 'steps-stopping'; steps: readonly string[]; why: StopReason; force: boolean }
   /** `route`: of its outcome, if its block performs another step; absent elsewhere. */
   | ({ kind: 'step-done'; step: string; session: string | null; route?: string | null } & StepOutputs)
@@ -105,7 +105,7 @@ export type Decision = Readonly<
   /** An engine stops the run of one that is gone. In between there was none. */
   | { kind: 'engine-replaced' }
   /** `withdrawn`: the run was being stopped or paused, and continues instead. `limits`: absent if they are unchanged. */
-  | {
+  | ({
       kind: 'run-resumed';
       reopened: readonly string[];
       withdrawn: boolean;
@@ -115,7 +115,7 @@ export type Decision = Readonly<
       budgets?: Budgets | null;
       /** By how much every budget is raised, in all; absent if that is unchanged. */
       extra?: Extra;
-    }
+    } & Taken)
   /** `refusal`: a verdict was refused. */
   | { kind: 'warned'; message: string; refusal?: true }
   /** `lasted`: milliseconds without absences, if there were any. `cost`: absent if nothing was reported. */

@@ -7,11 +7,19 @@ import type { Allowance, Budgets, Limits, RunRequest } from '../ir/program.ts';
 import type { Fork } from './fork.ts';
 import type { Extra, OthersSpending } from './spending.ts';
 
+/** Of a run that several machines share: which of them drives it from here on. */
+export type Taken = Readonly<{
+  /** `boot` differs after each boot. */
+  machine?: Readonly<{ id: string; boot: string }>;
+  /** `from`: the machine that drove it before; null if none did. */
+  take?: Readonly<{ id: string; from: string | null }>;
+}>;
+
 export type Input = Readonly<
   /** `fork`: the run that this one comes from, and the results that it may keep. */
-  | { kind: 'run-requested'; request: RunRequest; programHash: string; fork?: Fork }
+  | ({ kind: 'run-requested'; request: RunRequest; programHash: string; fork?: Fork } & Taken)
   /** An engine resumed the run. `allowance` and `limits`: absent ones are unchanged. */
-  | {
+  | ({
       kind: 'run-resumed';
       retryFailed: boolean;
       allowance: Partial<Allowance> | null;
@@ -20,7 +28,7 @@ export type Input = Readonly<
       budgets?: Budgets | null;
       /** Raises every budget of the run by so many dollars or tokens. */
       extra?: Partial<Extra>;
-    }
+    } & Taken)
   | { kind: 'effect-finished'; effect: string; outcome: Outcome }
   | { kind: 'effect-progressed'; effect: string; progress: Progress }
   | { kind: 'deadline-passed'; timer: string }

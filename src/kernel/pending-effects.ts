@@ -8,7 +8,16 @@ import { gateRequestOf } from './gates.ts';
 import type { GateVerdict } from './input.ts';
 import { variablesFor } from './scope.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
-import { agentEffectId, CLEANUP_STEP, effectId, retryTimer, roundTimer, stepOf, timeoutTimer } from './state.ts';
+import {
+  agentEffectId,
+  CLEANUP_STEP,
+  effectId,
+  isElsewhere,
+  retryTimer,
+  roundTimer,
+  stepOf,
+  timeoutTimer,
+} from './state.ts';
 
 /** Grace period for agents that are killed with the run. */
 const CLOSING_GRACE_MS = 10_000;
@@ -20,6 +29,12 @@ export function pendingEffects(state: RunState): readonly Effect[] {
     .filter(({ effect }) => effect?.kind !== 'gate')
     .map((step) => effectOf(state, step));
   return [...ofAgents, ...ofSteps, ...cleanupEffects(state)];
+}
+
+/** Whether a pending effect began on another machine, where alone it can be found. */
+export function beganElsewhere(state: RunState, effectId: string): boolean {
+  const began = state.inFlight.get(effectId) ?? state.agentEffects.get(effectId) ?? state.cleanup;
+  return isElsewhere(state, began?.machine ?? null);
 }
 
 /** What a durable decision asks of a driver. */

@@ -47,6 +47,8 @@ class NewRunState {
   /** Time of the latest record. */
   recordedAt: number | null = null;
   absences: readonly Absence[] = [];
+  /** The machine that drives the run; null if it is not shared, or nobody has driven it. */
+  machine: string | null = null;
   readonly warnings: string[] = [];
   /** Those that report a refused verdict. */
   readonly refusals = new Set<string>();
@@ -55,7 +57,8 @@ class NewRunState {
   readonly frames = new Map<string, FrameState>();
   readonly lanes = new Map<string, LaneState>();
   readonly gates = new Map<string, GateState>();
-  cleanup: { readonly effect: CommandSpec<FilledText>; stopping: boolean } | null = null;
+  cleanup: { readonly effect: CommandSpec<FilledText>; stopping: boolean; readonly machine: string | null } | null =
+    null;
   /** Number of cleanups started. A resumed run may end, and clean up, again. */
   cleanups = 0;
 
@@ -163,6 +166,8 @@ export class StepState {
   queuedFor: string | null = null;
   startedAt: number | null = null;
   finishedAt: number | null = null;
+  /** Where the latest attempt began; null if the run was not shared then. */
+  machine: string | null = null;
   /** When the effect of the latest attempt ended, if no engine recorded that at once. */
   effectEndedAt: number | null = null;
   /** The session in which the latest attempt started. */
@@ -292,6 +297,8 @@ export class AgentState {
   info: AgentInfo | null = null;
   /** Number of starts. */
   generation = 0;
+  /** Where its present effect began; null if the run was not shared then. */
+  machine: string | null = null;
   /** Kill without a grace period. */
   closingForced = false;
   /** The step in progress. */
@@ -483,6 +490,11 @@ export function endWithoutEngine(
   // A step that is stopped is skipped, like one that never ran.
   const wasStopped = outcome.kind === 'failure' && ['stopped', 'signal'].includes(outcome.failure.kind);
   return wasStopped && end !== null ? (endedAt ?? at) : null;
+}
+
+/** Whether something began on another machine than the one that drives the run. If no machine is known, it did not. */
+export function isElsewhere({ machine }: RunState, began: string | null): boolean {
+  return began !== null && machine !== null && began !== machine;
 }
 
 export function withAbsence(absences: readonly Absence[], from: number, to: number): readonly Absence[] {

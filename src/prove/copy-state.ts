@@ -219,6 +219,7 @@ function copyStep(step: StepState, frame: FrameState): StepState {
     queuedFor: step.queuedFor,
     startedAt: step.startedAt,
     finishedAt: step.finishedAt,
+    machine: step.machine,
     effectEndedAt: step.effectEndedAt,
     initialSession: step.initialSession,
     effect: step.effect,

@@ -49,6 +49,16 @@ export function lostJournalError(runId: string, path: string): UsageError {
   );
 }
 
+/** In the folder of a run that belongs to a fleet: its journal here is a copy. */
+export const FLEET_MARK = 'fleet.json';
+
+export function fleetRunError(runId: string): UsageError {
+  return new UsageError(
+    `run ${runId} belongs to a fleet, and only its worker drives it`,
+    `start the worker: meow worker · stop the run: meow stop ${runId} --fleet`,
+  );
+}
+
 /** `by`: null if the holder is not known. */
 export function runLockedError(runId: string, by: Pick<LockHolder, 'pid' | 'takenAt'> | null): UsageError {
   const who = by === null ? 'another engine' : `another engine (pid ${by.pid}, since ${by.takenAt})`;

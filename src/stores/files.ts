@@ -16,6 +16,7 @@
 //   files/6  An unreadable run (files/5: another user's) is refused when it is asked for, and does not hide the others.
 //   files/7  A run that begins with files is not a run before they are durable. If the engine is killed while writing them,
 //            it leaves a folder that no list shows and that the next run with this id replaces.
+//   files/8  A run of a fleet is read and not opened: the database decides who writes.
 //
 // The folder may also contain workflows, which are searched there by name: only a folder with a journal or a program is a run.
 
@@ -33,6 +34,8 @@ import { ABSENT, asUsageError, isErrno, REFUSED, tolerateAsync } from '../sys/er
 import { openRegular, readFrom } from '../sys/files.ts';
 import {
   checkRunId,
+  FLEET_MARK,
+  fleetRunError,
   isRunId,
   lostJournalError,
   missingRunError,
@@ -117,6 +120,7 @@ export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOption
     open: (runId) =>
       perform('open', runId, async (at, undo) => {
         await requireRun(at);
+        if ((await statIfPresent(join(at.folder, FLEET_MARK))) !== null) throw fleetRunError(runId);
         return openJournal(at, wrapFile, undo);
       }),
 

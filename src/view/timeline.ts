@@ -76,6 +76,7 @@ export class Timeline {
       case 'step-lost':
         this.#running.delete(decision.step);
         if (decision.why === 'pause') return say(decision.step, 'no longer waits — runs again on resume', 'warning');
+        if (decision.why === 'machine') return say(decision.step, 'lost on another machine — runs again', 'warning');
         return say(decision.step, 'lost with an earlier engine — runs again', 'warning');
       case 'step-done':
         this.#running.delete(decision.step);
@@ -98,6 +99,10 @@ export class Timeline {
         this.#end = decision.end;
         return decision.end === 'done' ? undefined : say(null, ending(decision, at), 'warning');
       case 'run-resumed':
+        if (decision.take !== undefined && decision.machine !== undefined && decision.take.from !== null) {
+          const { machine, take } = decision;
+          if (take.from !== machine.id) say(null, `moved from ${take.from} to ${machine.id}`);
+        }
         if (decision.reopened.length > 0 || decision.withdrawn) return say(null, resumed(decision, this.#end));
         // A detached run is created by one process and continued by another: nothing was interrupted.
         return say(null, seq === 2 ? 'an engine has started the run' : 'run resumed');

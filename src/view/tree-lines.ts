@@ -33,6 +33,8 @@ export interface TreeOptions {
   readonly ascii: boolean;
   /** The run should be running, but has no engine. */
   readonly interrupted: boolean;
+  /** Why nothing happens, and what to do, if it is interrupted. Default: its engine is gone. */
+  readonly cure?: string | undefined;
   /** The closing summary follows and lists all warnings. */
   readonly closing: boolean;
   /** Lines about the work that open gates decide on. */
@@ -108,9 +110,10 @@ function reasonLine({ reason, end }: RunState, { palette, line }: Drawing): read
   return [line({ text: `  ${sanitize(reason)}`, style: end === 'failed' ? palette.red : palette.yellow })];
 }
 
-function interruptedLine({ request }: RunState, { palette, interrupted, line }: Drawing): readonly string[] {
+function interruptedLine({ request }: RunState, { palette, interrupted, cure, line }: Drawing): readonly string[] {
   if (!interrupted) return [];
-  return [line({ text: `  its engine is gone; resume it: meow resume ${request?.id ?? 'ID'}`, style: palette.yellow })];
+  const text = cure ?? `its engine is gone; resume it: meow resume ${request?.id ?? 'ID'}`;
+  return [line({ text: `  ${sanitize(text)}`, style: palette.yellow })];
 }
 
 function footer(state: RunState, drawing: Drawing): readonly string[] {

@@ -19,6 +19,8 @@ const LONGEST = [
   'test/contracts/terminal-work.test.ts',
   'test/contracts/terminal-life.test.ts',
   'test/e2e/raymond-agents.test.ts',
+  'test/e2e/fleet.test.ts',
+  'test/contracts/postgres-store.test.ts',
   'test/e2e/examples.test.ts',
   'test/e2e/agents.test.ts',
   'test/e2e/merge-histories.test.ts',

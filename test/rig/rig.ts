@@ -133,8 +133,8 @@ export class Rig implements AsyncDisposable {
     return new Live('/bin/sh', ['-c', script], this.folder, { ...this.environment, PATH: path }).ended;
   }
 
-  async status(id: string): Promise<RunObject> {
-    const { stdout, stderr, code } = await this.meow('status', id, '--json');
+  async status(id: string, ...flags: readonly string[]): Promise<RunObject> {
+    const { stdout, stderr, code } = await this.meow('status', id, ...flags, '--json');
     if (code !== 0) throw new Error(`meow status ${id} ended with ${code}: ${stderr}`);
     return JSON.parse(stdout) as RunObject;
   }

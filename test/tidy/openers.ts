@@ -25,6 +25,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/stores/files.ts': 'journal and program: created exclusively; opened again by openRegular; folders synced',
   'src/stores/peek.ts': 'reads the end of the journal: no-follow and non-blocking',
   'src/stores/local-run-files.ts': 'writes to a descriptor of openPrivate',
+  'src/stores/postgres/witness.ts': 'writes to a descriptor of openPrivate',
   'src/stores/lock.ts': 'exclusively, with a name that nobody can foresee',
   'src/stores/errors.ts': 'the probe: exclusively, with a name that nobody can foresee',
   'src/ipc/decision-proof.ts': 'the key of the user, and files in a private temporary folder',

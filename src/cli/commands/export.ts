@@ -9,7 +9,6 @@ import { UsageError } from '../../base/errors.ts';
 import { asUsageError, isSystemError } from '../../sys/errors.ts';
 import { replacePrivate } from '../../sys/files.ts';
 import { EXIT, printLine } from '../output.ts';
-import { exportOtlp } from './export-otlp.ts';
 
 declare const MEOW_VERSION: string;
 
@@ -21,19 +20,10 @@ interface ExportOptions {
   readonly json?: true;
 }
 
-/** As an archive, or its trace. */
 export async function exportRun(run: string, options: ExportOptions): Promise<number> {
   const { output, logs, otlp, json } = options;
-  if (otlp !== true) {
-    if (json) throw new UsageError('--json needs --otlp', `meow export ${run} --otlp --json`);
-    return exportArchive(run, options);
-  }
-  if (output !== undefined || logs === false)
-    throw new UsageError('--otlp writes no archive: leave out -o and --no-logs', `meow export ${run} --otlp`);
-  return exportOtlp(run, options);
-}
-
-async function exportArchive(run: string, { output, logs }: ExportOptions): Promise<number> {
+  if (otlp) return await (await import('./export-otlp.ts')).exportOtlp(run, options);
+  if (json) throw new UsageError('--json is for --otlp', `meow export ${run} --otlp --json`);
   const packed = await packRun(findProject(), run, { withLogs: logs !== false, version: MEOW_VERSION });
   const file = output ?? `${packed.id}.tar.gz`;
   writeNew(file, packed.bytes);

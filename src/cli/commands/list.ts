@@ -1,8 +1,8 @@
 // `meow list`: all runs of the project, newest first. An ended run is shown by its store entry alone, since there may
 // be thousands of runs with thousands of steps.
 
-import { findProject } from '../../app/project.ts';
-import { readRun, type RunEntry, type Store, storeOf, unlessRefused } from '../../app/runs.ts';
+import { chosenStore, type StoreChoice } from '../../app/choose-store.ts';
+import { readRun, type RunEntry, type Store, unlessRefused } from '../../app/runs.ts';
 import { UsageError } from '../../base/errors.ts';
 import { didYouMean } from '../../base/names.ts';
 import { sanitize } from '../../base/sanitize.ts';
@@ -42,10 +42,10 @@ interface Listed {
   readonly cost: Cost | null;
 }
 
-export async function list(options: { readonly status?: string; readonly json?: true }): Promise<number> {
+export async function list(options: { readonly status?: string; readonly json?: true } & StoreChoice): Promise<number> {
   const wanted = options.status ?? null;
   checkStatus(wanted);
-  const store = storeOf(findProject());
+  const store = await chosenStore(options);
   const entries = await store.list();
   const all: Listed[] = [];
   for (let at = 0; at < entries.length; at += AT_ONCE) {
@@ -55,7 +55,7 @@ export async function list(options: { readonly status?: string; readonly json?: 
   }
   const listed = all.filter(({ row }) => wanted === null || shownStatus(row) === wanted);
   if (options.json) return printResult(listed.map(({ row }) => row));
-  if (listed.length > 0) printLines(table(listed));
+  if (listed.length > 0) printLines(table(listed, options.fleet === true));
   else if (wanted !== null) warn(`no ${wanted.replace('_', ' ')} runs`);
   else warn('there are no runs here yet; start with: meow run FILE (an example: meow init)');
   return EXIT.done;
@@ -102,7 +102,7 @@ function shownStatus({ status, interrupted }: Row): string {
   return interrupted ? 'interrupted' : status;
 }
 
-function table(listed: readonly Listed[]): readonly string[] {
+function table(listed: readonly Listed[], isFleet: boolean): readonly string[] {
   const palette = paletteFor(process.stdout);
   const now = Date.now();
   const hasCosts = listed.some(({ cost }) => cost !== null && costText(cost) !== '');
@@ -112,7 +112,7 @@ function table(listed: readonly Listed[]): readonly string[] {
     row.started_at === null ? '-' : `${formatDuration(now - Date.parse(row.started_at))} ago`,
     took === null ? '-' : formatDuration(took),
     ...(hasCosts ? [(cost && costText(cost)) || '-'] : []),
-    `${sanitize(row.source ?? '')}${remark(row)}`,
+    `${sanitize(row.source ?? '')}${remark(row, isFleet)}`,
   ]);
   const [head = '', ...lines] = inColumns(
     ['ID', 'STATUS', 'STARTED', 'TOOK', ...(hasCosts ? ['COST'] : []), 'WORKFLOW'],
@@ -131,7 +131,7 @@ function table(listed: readonly Listed[]): readonly string[] {
   return [palette.dim(head), ...painted];
 }
 
-function remark({ id, status, interrupted }: Row): string {
-  if (status === null) return `  (see why: meow status ${id})`;
+function remark({ id, status, interrupted }: Row, isFleet: boolean): string {
+  if (status === null || (interrupted && isFleet)) return `  (see why: meow status ${id}${isFleet ? ' --fleet' : ''})`;
   return interrupted ? `  (resume it: meow resume ${id})` : '';
 }

@@ -4,11 +4,12 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Adapters } from '../../app/adapters.ts';
+import { chosenStore, type StoreChoice } from '../../app/choose-store.ts';
 import { follow } from '../../app/follow.ts';
 import type { RunState } from '../../app/observer.ts';
 import { findProject } from '../../app/project.ts';
 import type { ReadRun, Store } from '../../app/runs.ts';
-import { CLEANUP_STEP, effectId, hasRun, readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
+import { CLEANUP_STEP, effectId, hasRun, readRun, requireStep, resolveRun } from '../../app/runs.ts';
 import { eventsAsText, hasExited, hasOutput, outputPrefix, OutputReader } from '../../app/step-output.ts';
 import { UsageError } from '../../base/errors.ts';
 import { visibleControls } from '../../base/sanitize.ts';
@@ -19,10 +20,10 @@ import { chosenStep } from './show.ts';
 export async function logs(
   wanted: string,
   step: string | undefined,
-  options: { readonly attempt?: number; readonly follow?: true; readonly raw?: true },
+  options: { readonly attempt?: number; readonly follow?: true; readonly raw?: true } & StoreChoice,
 ): Promise<number> {
   const project = findProject();
-  const store = storeOf(project);
+  const store = await chosenStore(options);
   const named = await readRun(store, await resolveRun(store, wanted));
   const id = stepMeant(named, step ?? chosenStep(named, 'output'));
   const run = await runThatHas(store, named, id);

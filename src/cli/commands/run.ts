@@ -51,6 +51,8 @@ interface RunOptions extends Omit<RunFlags, 'reference' | 'allowance'> {
   readonly maxSteps?: number;
   readonly asEngine?: true;
   readonly varStdin?: string;
+  /** A worker shall drive the run. */
+  readonly fleet?: true;
 }
 
 export async function run(path: string | undefined, options: RunOptions): Promise<number> {
@@ -68,7 +70,12 @@ export async function run(path: string | undefined, options: RunOptions): Promis
   return start(findProject(), path, options);
 }
 
-export function resume(id: string, { reload, ...options }: RunOptions & { readonly reload?: true }): Promise<number> {
+export async function resume(
+  id: string,
+  { reload, fleet, here, ...options }: RunOptions & { readonly reload?: true; readonly here?: true },
+): Promise<number> {
+  if (fleet) return (await import('./fleet.ts')).resumeInFleet(id, { reload, here, ...options });
+  if (here) throw new UsageError('--here is for runs of a fleet', `meow resume ${id} --fleet --here`);
   if (reload) {
     if (options.extraUsd !== undefined || options.extraTokens !== undefined)
       throw new UsageError('--extra-usd and --extra-tokens raise the budgets of the run itself', 'leave out --reload');
@@ -145,6 +152,7 @@ async function startPrepared(
     return EXIT.done;
   }
   const { permissions = null } = request;
+  if (options.fleet) return startInFleet(ready, options);
   refuseAdapters(program, adapters, { channel: settings.config.channel, permissions });
   const isUnasked = permissions === null && process.stderr.isTTY && startsRealAgents(program, adapters);
   if (isUnasked && claimPermissionNote(project)) warn(UNASKED);
@@ -153,6 +161,22 @@ async function startPrepared(
   }
   const parts = { store, config: settings.config, adapters };
   return finish(parts, options, (session) => startSession(session, program, request, kept));
+}
+
+async function startInFleet(
+  { program, request, at }: NonNullable<PreparedRun['ready']>,
+  options: RunOptions,
+): Promise<number> {
+  if (options.detach)
+    throw new UsageError('--detach does not go with --fleet', 'leave it out: a worker drives the run');
+  const { fleetStore } = await import('../../app/fleet-stores.ts');
+  const store = fleetStore();
+  await createRun(store, program, request, at);
+  await store.close();
+  if (options.json) printJson({ kind: 'run-created', id: request.id });
+  else printLine(request.id);
+  if (process.stdout.isTTY) warn(`  a worker drives it: meow worker · watch it: meow status ${request.id} --fleet`);
+  return EXIT.done;
 }
 
 const UNASKED = `meow: agents of this run may do what you may, without asking: run commands, change and send files

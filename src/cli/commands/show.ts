@@ -1,7 +1,8 @@
 // `meow show`: a run, or one of its steps, in full. `meow why`: why a step has its status.
 
+import { chosenStore, type StoreChoice } from '../../app/choose-store.ts';
 import { findProject } from '../../app/project.ts';
-import { readRun, type ReadRun, requireStep, resolveRun, type Store, storeOf } from '../../app/runs.ts';
+import { readRun, type ReadRun, requireStep, resolveRun, type Store } from '../../app/runs.ts';
 import { shownRun } from '../../app/shown-run.ts';
 import { present, UsageError } from '../../base/errors.ts';
 import { sanitize } from '../../base/sanitize.ts';
@@ -14,10 +15,14 @@ import type { Switches } from '../flags.ts';
 import { EXIT, printLine, printLines, printResult, warn } from '../output.ts';
 import { paletteFor } from '../terminal.ts';
 
-type ShowOptions = Switches<'steps' | 'json'>;
+type ShowOptions = Switches<'steps' | 'json'> & StoreChoice;
 
-export async function show(wanted: string, step: string | undefined, { steps, json }: ShowOptions): Promise<number> {
-  const run = await readWanted(storeOf(findProject()), wanted, step);
+export async function show(
+  wanted: string,
+  step: string | undefined,
+  { steps, json, fleet }: ShowOptions,
+): Promise<number> {
+  const run = await readWanted(await chosenStore({ fleet }), wanted, step);
   const paint = paletteFor(process.stdout);
   const costOf = (id: string): Cost | null => {
     const found = run.state.steps.get(id);
@@ -37,8 +42,8 @@ export async function show(wanted: string, step: string | undefined, { steps, js
   return EXIT.done;
 }
 
-export async function why(wanted: string, named: string | undefined): Promise<number> {
-  const store = storeOf(findProject());
+export async function why(wanted: string, named: string | undefined, options: StoreChoice): Promise<number> {
+  const store = await chosenStore(options);
   const run = await readWanted(store, wanted, named);
   const step = named ?? chosenStep(run, 'status');
   const { state, interrupted } = await shownRun(store, run);

@@ -2,12 +2,13 @@
 
 import { relative } from 'node:path';
 
+import { chosenStore, type StoreChoice } from '../../app/choose-store.ts';
 import { follow, type FollowedRun } from '../../app/follow.ts';
 import type { RunState } from '../../app/observer.ts';
 import { findProject } from '../../app/project.ts';
 import { agentsLeft } from '../../app/run-agents.ts';
 import { shownRun, type ShownRun } from '../../app/shown-run.ts';
-import { latestRun, readRun, refusedMessagesOf, resolveRun, type Store, storeOf } from '../../app/runs.ts';
+import { latestRun, readRun, refusedMessagesOf, resolveRun, type Store } from '../../app/runs.ts';
 import { describeWorkspace, workspaceOf } from '../../app/workspace.ts';
 import { crash } from '../../sys/errors.ts';
 import type { Palette } from '../../view/row.ts';
@@ -20,8 +21,10 @@ import { Redraw } from '../redraw.ts';
 import { GateWork, isAscii, moves } from '../reporters.ts';
 import { canRedraw, lineWidth, paletteFor } from '../terminal.ts';
 
-export async function status(wanted: string | undefined, { json, watch }: Switches<'json' | 'watch'>): Promise<number> {
-  const store = storeOf(findProject());
+type StatusOptions = Switches<'json' | 'watch'> & StoreChoice;
+
+export async function status(wanted: string | undefined, { json, watch, fleet }: StatusOptions): Promise<number> {
+  const store = await chosenStore({ fleet });
   const id = wanted === undefined ? await latestRun(store) : await resolveRun(store, wanted);
   if (!watch) {
     const run = await readRun(store, id);
@@ -43,7 +46,7 @@ export async function status(wanted: string | undefined, { json, watch }: Switch
 async function statusObject(store: Store, run: FollowedRun): Promise<object> {
   const { engine, interrupted } = await shownRun(store, run);
   const view = statusView(run.state, { id: run.id });
-  const agents = engine === null ? await agentsLeft(store, run) : view.agents;
+  const agents = engine === null && store.isShared === undefined ? await agentsLeft(store, run) : view.agents;
   return { ...view, agents, workspace: await workspaceOf(run.state), engine, interrupted };
 }
 
@@ -51,12 +54,24 @@ async function statusLines(store: Store, run: FollowedRun): Promise<readonly str
   const palette = paletteFor(process.stdout);
   const size = { width: lineWidth(process.stdout), height: Infinity };
   const { id, state, now, interrupted } = await shownRun(store, run);
-  const lines = [...treeLines(state, { ...size, now, interrupted, palette, ascii: isAscii(), closing: true })];
-  // Messages that the run refused and whose sender did not wait for the answer.
+  const where = store.isShared === undefined ? null : await whereText(id);
+  const cure = where ?? undefined;
+  const lines = [...treeLines(state, { ...size, now, interrupted, cure, palette, ascii: isAscii(), closing: true })];
+  if (where === null) lines.push(...(store.isShared === undefined ? refusedLines(store, id) : []));
+  else if (!interrupted) lines.push(where);
+  return [...lines, ...summaryLines(state, palette, await workOf(state, palette)).slice(1)];
+}
+
+/** Messages that the run refused and whose sender did not wait for the answer. */
+function refusedLines(store: Store, id: string): readonly string[] {
   const { folder, count } = refusedMessagesOf(store, id);
   const messages = count === 1 ? '1 refused message is' : `${count} refused messages are`;
-  if (count > 0) lines.push(`${messages} in ${relative(process.cwd(), folder)}`);
-  return [...lines, ...summaryLines(state, palette, await workOf(state, palette)).slice(1)];
+  return count === 0 ? [] : [`${messages} in ${relative(process.cwd(), folder)}`];
+}
+
+async function whereText(id: string): Promise<string | null> {
+  const { whereText: read } = await import('../../app/fleet-status.ts');
+  return read(id);
 }
 
 function workOf(state: RunState, palette: Palette): Promise<readonly string[]> {

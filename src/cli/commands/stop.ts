@@ -1,6 +1,8 @@
 // `meow stop`: stop a run from anywhere. The engine of the run receives a signal and stops it; if there is none, this
 // process takes over the run just to stop it.
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Adapters } from '../../app/adapters.ts';
@@ -8,7 +10,7 @@ import { FORCE_SIGNAL, signalEngine, STOP_SIGNAL } from '../../app/engine-signal
 import type { RunState } from '../../app/observer.ts';
 import { findProject, ownEnvironment } from '../../app/project.ts';
 import { stopSession } from '../../app/run-session.ts';
-import { readRun, resolveRun, type RunHolder, type Store, storeOf } from '../../app/runs.ts';
+import { FLEET_MARK, readRun, resolveRun, type RunHolder, type Store, storeOf } from '../../app/runs.ts';
 import { readSettings } from '../../app/sources.ts';
 import { UsageError } from '../../base/errors.ts';
 import { runStatus } from '../../view/status.ts';
@@ -16,10 +18,17 @@ import { runInForeground } from '../foreground.ts';
 import { EXIT, printLine, warn } from '../output.ts';
 import { plainReporter } from '../reporters.ts';
 
-export async function stop(wanted: string, { force = false }: { readonly force?: boolean }): Promise<number> {
+export async function stop(
+  wanted: string,
+  { force = false, fleet }: { readonly force?: boolean; readonly fleet?: true },
+): Promise<number> {
+  if (fleet) return (await import('./fleet.ts')).stopInFleet(wanted, force);
   const project = findProject();
   const store = storeOf(project);
   const id = await resolveRun(store, wanted);
+  // Its holder drives other runs too, so it gets no signal.
+  if (existsSync(join(store.files(id).localPath(''), FLEET_MARK)))
+    throw new UsageError(`run ${id} belongs to a fleet`, `stop it there: meow stop ${id} --fleet`);
   const holder = await store.holder(id);
   if (holder !== null) {
     printLine(`stopping ${id} (engine ${holder.pid})`);

@@ -1,9 +1,9 @@
 // `meow trace`: what happened, in order, from the journal.
 
+import { chosenStore, type StoreChoice } from '../../app/choose-store.ts';
 import { follow, type FollowedRun } from '../../app/follow.ts';
 import type { JournalRecord } from '../../app/observer.ts';
-import { findProject } from '../../app/project.ts';
-import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
+import { readRun, resolveRun } from '../../app/runs.ts';
 import { decisionJson, renderTimelineLine, Timeline } from '../../view/timeline.ts';
 import type { Switches } from '../flags.ts';
 import { EXIT, isOutputClosed, printJson, printLine } from '../output.ts';
@@ -11,8 +11,8 @@ import { paletteFor } from '../terminal.ts';
 
 const ID_WIDTH_MAX = 24;
 
-export async function trace(wanted: string, options: Switches<'follow' | 'json'>): Promise<number> {
-  const store = storeOf(findProject());
+export async function trace(wanted: string, options: Switches<'follow' | 'json'> & StoreChoice): Promise<number> {
+  const store = await chosenStore(options);
   const id = await resolveRun(store, wanted);
   const print = options.json ? jsonPrinter(id) : linePrinter();
   if (!options.follow) {

@@ -3,7 +3,9 @@
 
 import { join } from 'node:path';
 
+import { fields, isText } from '../../../base/shape.ts';
 import type { Usage } from '../../../ir/output.ts';
+import { isUsage } from '../../../ir/usage-shape.ts';
 import { tolerate, UNUSABLE } from '../../../sys/errors.ts';
 import { appendLine, readLines, readUntrustedFile } from '../../../sys/files.ts';
 import { usageInSession, usedSince } from '../session-usage.ts';
@@ -12,6 +14,14 @@ const UNKNOWN: Usage = { usd: null, tokens: null };
 const NOTHING: Usage = { usd: null, tokens: 0, parts: { input: 0, cached: 0, output: 0 } };
 /** A longer session is not read. */
 const BYTES_MAX = 100_000_000;
+
+interface CostLine {
+  readonly prompt: string;
+  readonly file: string;
+  readonly before: Usage;
+}
+
+const isCostLine = fields<CostLine>({ prompt: isText, file: isText, before: isUsage });
 
 export class SessionCosts {
   readonly #path: string;
@@ -37,12 +47,8 @@ export class SessionCosts {
     return now === null ? UNKNOWN : usedSince(before.before, now);
   }
 
-  #before(prompt: string): { readonly file: string; readonly before: Usage } | null {
-    const lines = tolerate(UNUSABLE, [], () => readLines(this.#path)) as readonly {
-      readonly prompt: string;
-      readonly file: string;
-      readonly before: Usage;
-    }[];
+  #before(prompt: string): CostLine | null {
+    const lines = tolerate(UNUSABLE, [], () => readLines(this.#path, isCostLine));
     return lines.find((line) => line.prompt === prompt) ?? null;
   }
 }
