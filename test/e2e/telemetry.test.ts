@@ -269,7 +269,7 @@ test('what is wrong with the receiver is said', async () => {
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
   ];
   for (const environment of wrong) expect((await rig.meowWith(environment, 'export', '--otlp', 'a')).code).toBe(2);
-  expect((await rig.meow('export', 'a')).code).toBe(2);
+  expect((await rig.meow('export', 'a', '--json')).code).toBe(2);
   rig.write('.meow/config.toml', '[telemetry]\notlp = "no address"\n');
   const { code, stderr, stdout } = await rig.meow('run', 'a.meow.toml');
   expect(code).toBe(1);
