@@ -410,6 +410,7 @@ on is refused.
 
 Examples:
   meow export wf-ab12cd34 -o run.tar.gz
+  meow export wf-ab12cd34 --otlp
 `,
   import: `
 An imported run can be read and forked, but not resumed.
