@@ -1,7 +1,7 @@
 // What happened in runs, as counters for a monitoring system: a fold of records, from a moment on. Data only.
 
 import type { EffectSpec } from '../ir/effect.ts';
-import type { Usage } from '../ir/output.ts';
+import { priceOf, type Usage } from '../ir/output.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 
@@ -105,18 +105,16 @@ class Counter {
     return effect?.kind === 'prompt' ? (this.#adapterOf.get(nameIn(effect.agent)) ?? 'unknown') : null;
   }
 
-  #usage(
-    step: string,
-    usage: Usage & { readonly input?: number | null; readonly output?: number | null },
-    counts: boolean,
-  ): void {
+  #usage(step: string, usage: Usage, counts: boolean): void {
     const turn = this.#open.get(step);
-    if (turn !== undefined && usage.usd !== null) turn.isPriced = true;
+    const price = priceOf(usage);
+    const { parts } = usage;
+    if (turn !== undefined && price !== null) turn.isPriced = true;
     if (!counts) return;
-    this.#usd += usage.usd ?? 0;
+    this.#usd += price ?? 0;
     this.#tokens.total += usage.tokens ?? 0;
-    this.#tokens.input += usage.input ?? 0;
-    this.#tokens.output += usage.output ?? 0;
+    this.#tokens.input += parts === undefined ? 0 : parts.input + parts.cached;
+    this.#tokens.output += parts?.output ?? 0;
   }
 
   #turnEnded(step: string, counts: boolean): void {

@@ -15,7 +15,7 @@ import {
 } from '../base/trace-ids.ts';
 import type { EffectSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
-import type { Usage } from '../ir/output.ts';
+import { priceOf, type Usage } from '../ir/output.ts';
 import type { Program, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
@@ -139,6 +139,7 @@ function attemptSpans(
   const agent = agentOf(state, facts, id, attempt);
   if (agent === null) return [span];
   const usage = facts.usageOf(id, attempt);
+  const model = agent.model ?? usage?.model ?? null;
   const invoked: TraceSpan = {
     ...common,
     spanId: agentSpanId(run, id, attempt),
@@ -148,7 +149,7 @@ function attemptSpans(
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.provider.name': agent.adapter,
       'gen_ai.agent.name': agent.name,
-      ...(agent.model === null ? {} : { 'gen_ai.request.model': agent.model }),
+      ...(model === null ? {} : { 'gen_ai.request.model': model }),
       ...usageAttributes(usage),
     },
   };
@@ -199,6 +200,8 @@ interface UsageSum {
   readonly tokens: number | null;
   readonly input: number | null;
   readonly output: number | null;
+  /** As the agent's program names it. */
+  readonly model: string | null;
 }
 
 /** What spans need of the records, by step and attempt. */
@@ -307,15 +310,18 @@ class Facts {
   }
 
   /** An attempt may have several turns. */
-  #count(key: string, usage: Usage & { readonly input?: number | null; readonly output?: number | null }): void {
-    const before = this.#usages.get(key) ?? { usd: null, tokens: null, input: null, output: null };
+  #count(key: string, usage: Usage): void {
+    const before = this.#usages.get(key) ?? { usd: null, tokens: null, input: null, output: null, model: null };
+    const { parts } = usage;
     const sum = (a: number | null, b: number | null | undefined): number | null =>
       a === null ? (b ?? null) : a + (b ?? 0);
     this.#usages.set(key, {
-      usd: sum(before.usd, usage.usd),
+      usd: sum(before.usd, priceOf(usage)),
       tokens: sum(before.tokens, usage.tokens),
-      input: sum(before.input, usage.input),
-      output: sum(before.output, usage.output),
+      // The convention counts cached tokens as input.
+      input: sum(before.input, parts === undefined ? null : parts.input + parts.cached),
+      output: sum(before.output, parts?.output),
+      model: usage.model ?? before.model,
     });
   }
 

@@ -164,7 +164,7 @@ test('a failed Raymond run arrives as JSON, with its errors and the cost of its 
     'flow.sim.toml',
     `[[on]]
 step = "*START*"
-do = [{ say = "<goto>NEXT.md</goto>" }, { cost = { usd = 0.25, tokens = 1200 } }]
+do = [{ say = "<goto>NEXT.md</goto>" }, { cost = { usd = 0.25, input = 900, cached = 100, output = 200 } }]
 [[on]]
 step = "*NEXT*"
 do = [{ crash = 1 }]
@@ -185,7 +185,16 @@ do = [{ crash = 1 }]
   expect(spans[0]).toMatchObject({ status: 2, attributes: { 'meow.language': 'raymond', 'meow.status': 'failed' } });
   const agents = spans.filter(({ name }) => name.startsWith('invoke_agent'));
   expect(agents).toMatchObject([
-    { status: 0, attributes: { 'gen_ai.provider.name': 'sim', 'meow.cost.usd': 0.25, 'meow.tokens': 1200 } },
+    {
+      status: 0,
+      attributes: {
+        'gen_ai.provider.name': 'sim',
+        'gen_ai.usage.input_tokens': 1000,
+        'gen_ai.usage.output_tokens': 200,
+        'meow.cost.usd': 0.25,
+        'meow.tokens': 1200,
+      },
+    },
     { status: 2 },
   ]);
 });
