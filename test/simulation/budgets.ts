@@ -247,7 +247,8 @@ class SimulatedRun {
         await this.#world.lock(holder);
         if (holder !== this.#holder) {
           this.#world.release(holder);
-          return null;
+          // A dead engine gets no answer.
+          return new Promise<null>(() => {});
         }
         const others = this.#world.others(this, turns);
         return { others, close: () => Promise.resolve(this.#world.release(holder)) };
