@@ -26,7 +26,7 @@ import { encodeProgram, encodeRecords, hashProgram } from '../stores/journal-lin
 import { takeLock } from '../stores/lock.ts';
 import { ABSENT, asUsageError, isErrno, isSystemError, REFUSED, tolerate } from '../sys/errors.ts';
 import { makeFolder, replacePrivate, writePrivate } from '../sys/files.ts';
-import { revealJson } from '../sys/secret-json.ts';
+import { revealJson } from '../sys/secrets.ts';
 import type { Project } from './project.ts';
 import { PRINTS_FILE, redactorOfRun } from './redact.ts';
 import { readRun, resolveRun, storeOf } from './runs.ts';

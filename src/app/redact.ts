@@ -17,7 +17,7 @@ import { tolerate } from '../sys/errors.ts';
 import { makeFolder, readUntrustedFile, replacePrivate, writePrivate } from '../sys/files.ts';
 import { ownEnvironment, sharedFolder } from './project.ts';
 import { DEFAULT_CONFIG } from '../languages/config.ts';
-import { secretValues } from './secret-values.ts';
+import { secretValues } from './run-secrets.ts';
 
 export type { RedactingStream } from '../sys/secrets.ts';
 
@@ -53,7 +53,6 @@ export function redactorOfRun(runFolder: string | null): RunRedactor {
 
 /** Leaves fingerprints of forms of secrets, by name, in addition to earlier ones. Throws system errors. */
 export function leavePrints(runFolder: string, secrets: ReadonlyMap<string, ReadonlyMap<string, string>>): void {
-  if (secrets.size === 0) return;
   const known = readPrints(runFolder);
   const macs = new Set(known.map(({ mac }) => mac));
   const added = printsOf(secrets, readKey() ?? makeKey()).filter(({ mac }) => !macs.has(mac));

@@ -3,14 +3,13 @@
 
 import { join } from 'node:path';
 
-import type { NotifyConfig } from '../languages/notify-config.ts';
+import { type NotifyConfig, sendsNotices } from '../languages/notify-config.ts';
 import { liveHolder } from '../stores/lock.ts';
 import { crash } from '../sys/errors.ts';
 import type { Decision } from '../kernel/decision.ts';
 import type { RunObserver } from './observer.ts';
 import { sharedFolder } from './project.ts';
 import { announceRun, announcements, startSender } from './sender/announcements.ts';
-import { channelsOf } from './sender/channels.ts';
 
 export interface RunNoticesOptions {
   /** Absolute. */
@@ -27,7 +26,7 @@ export interface RunNoticesOptions {
 const START_MS = 1_000;
 
 export function runNotices({ runFolder, config, isTraced, environment, bell }: RunNoticesOptions): RunObserver {
-  const hasChannel = channelsOf(config).length > 0;
+  const hasChannel = sendsNotices(config);
   let timer: NodeJS.Timeout | null = null;
   let hasNews = false;
   let hasTrace = false;
@@ -36,11 +35,11 @@ export function runNotices({ runFolder, config, isTraced, environment, bell }: R
   };
   return {
     open() {
-      const isLeft = announcements().length > 0;
       if (hasChannel || isTraced) announceRun(runFolder);
-      // What an earlier sender has left is sent by the next run, whatever that is.
-      if (!hasChannel && !isLeft) return;
-      timer = setTimeout(() => void start().catch(crash), START_MS).unref();
+      timer = setTimeout(() => {
+        // What an earlier sender has left is sent by the next run, whatever that is.
+        if (hasChannel || announcements().length > 0) void start().catch(crash);
+      }, START_MS).unref();
     },
     observe(records) {
       if (isTraced && records.some(({ decisions }) => decisions.some(isEnd))) hasTrace = true;

@@ -1,5 +1,8 @@
 // The secrets of a run: which values they are, and the records in which they must not be (drivers/guard-secrets.ts).
 
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+
 import { UsageError } from '../base/errors.ts';
 import { isJsonMap, type Json, type JsonMap } from '../base/json.ts';
 import { isKindLabel } from '../base/secret-kinds.ts';
@@ -9,9 +12,7 @@ import type { Program, RunRequest } from '../ir/program.ts';
 import type { Input } from '../kernel/input.ts';
 import type { Config } from '../languages/config.ts';
 import { SECRET_LENGTH_MIN } from '../sys/secret-forms.ts';
-import { maskJson, maskOutputs } from '../sys/secret-json.ts';
-import { Secrets } from '../sys/secrets.ts';
-import { isSearchable, secretValues } from './secret-values.ts';
+import { maskJson, maskOutputs, Secrets } from '../sys/secrets.ts';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -30,6 +31,35 @@ export function secretsOf(
     if (value.length < SECRET_LENGTH_MIN || !isSearchable(value, run.cwd)) hidden.add(name);
   }
   return new Secrets(values, hidden);
+}
+
+/** Those variables of an environment that are secrets. `cwd`: what relative paths are relative to. */
+export function secretValues(
+  environment: Readonly<Record<string, string>>,
+  names: readonly string[],
+  cwd: string,
+): ReadonlyMap<string, string> {
+  const isSecret = namePattern(names);
+  const found = Object.entries(environment).filter(([name, value]) => isSecret.test(name) && isSearchable(value, cwd));
+  return new Map(found);
+}
+
+/** Whether a value is searched for in texts. */
+export function isSearchable(value: string, cwd: string): boolean {
+  if (value.length < SECRET_LENGTH_MIN || value.trim().length < SECRET_LENGTH_MIN) return false;
+  return value.length > PATH_LENGTH_MAX || value.includes('\0') || !existsSync(resolve(cwd, value));
+}
+
+const PATH_LENGTH_MAX = 4_096;
+
+function namePattern(names: readonly string[]): RegExp {
+  const patterns = names.map((name) =>
+    name
+      .split('*')
+      .map((part) => part.replaceAll(/[^A-Za-z0-9_]/g, String.raw`\$&`))
+      .join('.*'),
+  );
+  return new RegExp(`^(?:${patterns.join('|')})$`);
 }
 
 /** Names in the references of a stored run. */

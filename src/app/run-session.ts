@@ -204,7 +204,7 @@ function composeSession(
     drivers: drivers.byKind,
     ledger: { admit: (turns, signal) => ledger().admit(turns, signal) },
     open() {
-      leavePrints(runFolder, secrets.forms);
+      if (secrets.forms.size > 0) leavePrints(runFolder, secrets.forms);
       for (const observer of observers) {
         opened.push(observer);
         observer.open?.(run, before);

@@ -22,8 +22,7 @@ import { quote } from '../ir/quote.ts';
 import { type FilePiece, type FilledText, plainText, type SecretPiece } from '../ir/text.ts';
 import { ABSENT, REFUSED, tolerate } from '../sys/errors.ts';
 import { replacePrivate } from '../sys/files.ts';
-import { maskJson, maskOutputs, revealJson } from '../sys/secret-json.ts';
-import type { Secrets } from '../sys/secrets.ts';
+import { maskJson, maskOutputs, revealJson, type Secrets } from '../sys/secrets.ts';
 import { failed, resolveText, storedText } from './outputs.ts';
 import { stepPrefixes } from './step-folder.ts';
 

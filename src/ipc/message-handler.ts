@@ -10,6 +10,7 @@
 //   handler/6  While a call waits for a gate, no other question on behalf of its step can replace its own.
 
 import { type Result, UsageError } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { type Json, type JsonMap, own } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
 import type { LiveRun } from '../engine/client.ts';
@@ -22,8 +23,7 @@ import type { GateVerdict } from '../kernel/input.ts';
 import { checkReport, type FileProblem, recordsRefusal, requiredFiles } from '../kernel/report.ts';
 import { findStep } from '../kernel/scope.ts';
 import { effectId, isFinished, isOpenGate, type RunState, type StepState } from '../kernel/state.ts';
-import { maskOutputs, revealJson } from '../sys/secret-json.ts';
-import type { Secrets } from '../sys/secrets.ts';
+import { maskOutputs, revealJson, type Secrets } from '../sys/secrets.ts';
 import {
   approverProblem,
   askingProblem,
@@ -61,7 +61,7 @@ export class MessageHandler {
   readonly #run: MessageHandlerOptions['run'];
   readonly #state: RunState;
   readonly #waits: PendingWaits;
-  readonly #keys: TypedKeys;
+  readonly #keys = once(() => new TypedKeys(this.#options));
   #whenDurable: (() => void)[] = [];
   /** Those that calls wait for. `text`: the prompt and the approvers. */
   readonly #questions = new Set<{ readonly gate: string; readonly step: string; readonly text: string }>();
@@ -74,7 +74,6 @@ export class MessageHandler {
     this.#run = options.run;
     this.#state = options.run.state;
     this.#waits = new PendingWaits(options.run.state, options.clock);
-    this.#keys = new TypedKeys(options);
   }
 
   /** Null if the sender has gone away, or this engine has ended before it could answer; the next one may. */
@@ -128,7 +127,7 @@ export class MessageHandler {
       case 'answer':
         return this.#inTurn(() => this.#decide(message));
       case 'type-keys':
-        return this.#keys.answer(message);
+        return this.#keys().answer(message);
       case 'ping':
         return { kind: 'pong', workflow: this.#run.id };
     }

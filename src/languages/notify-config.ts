@@ -22,6 +22,11 @@ export interface NotifyConfig {
   readonly repeatMs: number | null;
 }
 
+/** Whether messages are sent; the bell is rung by the run itself. */
+export function sendsNotices({ webhook, command, desktop }: NotifyConfig): boolean {
+  return webhook !== null || command !== null || desktop;
+}
+
 export interface WebhookConfig {
   /** An address, or `$NAME` of an environment variable that contains it. */
   readonly url: string;

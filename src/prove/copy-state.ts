@@ -1,8 +1,8 @@
 // Copies a run's state, so that two outcomes of one effect can be tried. Everything that the kernel may still change in
 // place is copied. Shared are values that it only replaces (outputs, failures, effects, definitions), and what cannot change
 // any more unless a run is resumed, which never happens here: finished steps without an open frame below them, closed
-// frames of such steps, and lanes that have ended. The frame of a shared step may be that of an earlier state; only its
-// constant parts are read.
+// frames of such steps, and lanes in which all frames are closed. The frame of a shared step may be that of an earlier state;
+// only its constant parts are read.
 
 import { present } from '../base/errors.ts';
 import { type IdTree, OrderedSet } from '../kernel/collections.ts';
@@ -28,6 +28,8 @@ class Copy {
   /** By the order of creation. */
   readonly #steps: StepState[] = [];
   readonly #frames = new Map<FrameState, FrameState>();
+  /** Lanes in which a frame may still change, or be followed by another one. */
+  readonly #openLanes = new Set<string>();
   readonly #nodes = new Map<IdTree<StepState>, IdTree<StepState>>();
   readonly #needs = new Map<UnresolvedNeed, UnresolvedNeed>();
   readonly #agents = new Map<AgentState, AgentState>();
@@ -38,7 +40,11 @@ class Copy {
 
   whole(): RunState {
     const from = this.#from;
-    for (const frame of from.frames.values()) if (!isConstant(frame)) this.#frames.set(frame, { ...frame });
+    for (const frame of from.frames.values()) {
+      if (isConstant(frame)) continue;
+      this.#frames.set(frame, { ...frame });
+      this.#openLanes.add(frame.lane);
+    }
     for (const step of from.steps.values())
       this.#steps[step.order] = isOver(step) ? step : copyStep(step, this.#frame(step.frame));
     for (const agent of from.agents.values()) this.#agents.set(agent, { ...fieldsOf(agent) });
@@ -54,7 +60,7 @@ class Copy {
       refusals: new Set(from.refusals),
       steps: this.#map(from.steps, this.#step),
       frames: this.#map(from.frames, this.#frame),
-      lanes: this.#map(from.lanes, this.#lane),
+      lanes: new Map([...from.lanes].map(([id, lane]) => [id, this.#openLanes.has(id) ? this.#lane(lane) : lane])),
       gates: this.#map(from.gates, copyGate),
       cleanup: from.cleanup === null ? null : { ...from.cleanup },
       unresolvedById: this.#map(from.unresolvedById, (needs) => needs.map(this.#need)),
@@ -94,8 +100,7 @@ class Copy {
     return copy;
   };
 
-  readonly #lane = (lane: LaneState): LaneState => {
-    if (isEnded(lane)) return lane;
+  #lane(lane: LaneState): LaneState {
     return {
       ...lane,
       visitsOf: new Map(lane.visitsOf),
@@ -103,7 +108,7 @@ class Copy {
       frame: lane.frame === null ? null : this.#frame(lane.frame),
       latest: this.#map(lane.latest, this.#step),
     };
-  };
+  }
 
   /** Only a foreach names its iterations, and no request for an event has an id here. */
   #linkStep(step: StepState): void {
@@ -168,13 +173,6 @@ function isOver(step: StepState): boolean {
 
 function isConstant({ closed, open, steps }: FrameState): boolean {
   return closed && open === 0 && steps.every(isOver);
-}
-
-/** Nothing changes the lane any more. */
-function isEnded({ frame, latest }: LaneState): boolean {
-  if (frame === null || !isConstant(frame)) return false;
-  for (const step of latest.values()) if (!isOver(step)) return false;
-  return true;
 }
 
 /** Written out: a spread of so many fields is five times slower. */
