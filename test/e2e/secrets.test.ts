@@ -322,6 +322,18 @@ outputs = { said = { required = true, type = "string" } }
     expect(leaks(rig, [environment.API_TOKEN], [ran.stdout, ran.stderr])).toEqual([]);
   });
 
+  test('is in no test that is written from a run, and the test passes', async () => {
+    await using rig = await Rig.setup();
+    const environment = { API_TOKEN: secret() };
+    const say = shellStep('say', `printf '%s' "$API_TOKEN"`, 'shell_outputs = { t = { source = "stdout" } }');
+    rig.write('w.meow.toml', `[main]\n${say}${shellStep('use', `test {{say.outputs.t}} != x`, 'needs = ["say"]')}`);
+    expect(await rig.meowWith(environment, 'run', 'w.meow.toml', '--id', 'r')).toMatchObject({ code: 0 });
+    // Whoever writes the test need not have the secret.
+    expect(await rig.meow('test', '--from', 'r', '-o', 'w.test.toml')).toMatchObject({ code: 0 });
+    expect(rig.read('w.test.toml')).toContain('stdout = "•••API_TOKEN"');
+    expect(await rig.meow('test')).toMatchObject({ code: 0 });
+  });
+
   test('of a known kind that no variable has stays masked, with a warning, and is not accepted as input', async () => {
     await using rig = await Rig.setup();
     const token = `ghp_${hash('x').slice(0, 36)}`;
