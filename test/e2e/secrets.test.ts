@@ -328,7 +328,7 @@ outputs = { said = { required = true, type = "string" } }
     const say = shellStep('say', `printf '%s' "$API_TOKEN"`, 'shell_outputs = { t = { source = "stdout" } }');
     rig.write('w.meow.toml', `[main]\n${say}${shellStep('use', `test {{say.outputs.t}} != x`, 'needs = ["say"]')}`);
     expect(await rig.meowWith(environment, 'run', 'w.meow.toml', '--id', 'r')).toMatchObject({ code: 0 });
-    // Whoever writes the test need not have the secret.
+    // The test is written without the secret in the environment.
     expect(await rig.meow('test', '--from', 'r', '-o', 'w.test.toml')).toMatchObject({ code: 0 });
     expect(rig.read('w.test.toml')).toContain('stdout = "•••API_TOKEN"');
     expect(await rig.meow('test')).toMatchObject({ code: 0 });
