@@ -14,7 +14,7 @@ import type { Effect, Outcome } from '../ir/effect.ts';
 import type { WaitingFor } from '../ir/failure.ts';
 import type { Usage } from '../ir/output.ts';
 import type { Price } from '../languages/money-config.ts';
-import { filledText } from '../view/status.ts';
+import { namedModel } from '../view/status.ts';
 import { type AccountLimits, accountOf } from './account-limits.ts';
 import { withComputedPrice } from './turn-prices.ts';
 
@@ -52,7 +52,7 @@ export function admittedTurns(driver: Driver, options: AdmittedTurnsOptions): Dr
       const refusal = isStale ? NEVER_STARTED : isNew ? refusalOf(account, options) : null;
       // Never before this call returns.
       if (refusal !== null) return queueMicrotask(() => answer(refusal));
-      const model = effect.spec.kind === 'turn' && effect.spec.model !== null ? filledText(effect.spec.model) : null;
+      const model = namedModel(effect.spec);
       const price = (usage: Usage): Usage => withComputedPrice(usage, options.prices, adapter, model);
       driver[how](effect, (outcome) => answer(priced(shared(outcome, account, options), price)), note);
     };

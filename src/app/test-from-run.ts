@@ -1,4 +1,4 @@
-// `meow test --from RUN`: writes a test from a run of this project.
+// `meow test --from RUN`: writes a test from a run of this project. Its secrets are masked, in files and outputs too.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
@@ -14,6 +14,7 @@ import type { RepositoryReader, SnapshotFile } from '../testing/recorded-reposit
 import { testFromRun } from '../testing/test-from-run.ts';
 import { localRunFiles } from '../stores/local-run-files.ts';
 import { findProject, ownEnvironment, type Project } from './project.ts';
+import { redactorOfRun } from './redact.ts';
 import { readRun, resolveRun, storeOf } from './runs.ts';
 import { workflowOf } from './testing.ts';
 
@@ -37,7 +38,9 @@ export async function writeTestFrom(
   const path = resolve(cwd, program.source.name.replace(/#main$/, ''));
   const folder = file === null ? project.cwd : dirname(resolve(project.cwd, file));
   const found = file === null ? null : workflowOf({ path: resolve(folder, basename(file)), content: NOTHING_NAMED });
-  const read = (at: string): string | null => tolerate([...ABSENT, 'EISDIR'], null, () => readFileSync(at, 'utf8'));
+  const redactor = redactorOfRun(resolve(project.runs, id));
+  const read = (at: string): string | null =>
+    tolerate([...ABSENT, 'EISDIR'], null, () => redactor.redact(readFileSync(at, 'utf8')));
   return testFromRun({
     program,
     records,
@@ -72,6 +75,7 @@ function readerOf(
   };
   const known = new Map<string, ReadonlyMap<string, SnapshotFile>>();
   const files = localRunFiles(resolve(project.runs, id));
+  const redactor = redactorOfRun(resolve(project.runs, id));
   const runDirectory = resolve(project.meow, '..', conductorOf(program)?.artifactsDir ?? '', id);
   return {
     files(commit) {
@@ -79,14 +83,15 @@ function readerOf(
       known.set(commit, found);
       return found;
     },
-    contents: (file) => git('cat-file', 'blob', file.id),
+    contents: (file) => redactor.redactBytes(git('cat-file', 'blob', file.id)),
     runFile: (path) => {
       const at = resolve(runDirectory, path);
       const stats = tolerate(ABSENT, null, () => statSync(at));
       if (stats?.isFile() !== true) return null;
-      return { contents: readFileSync(at), isExecutable: (stats.mode & 0o100) !== 0 };
+      return { contents: redactor.redactBytes(readFileSync(at)), isExecutable: (stats.mode & 0o100) !== 0 };
     },
-    present: (path) => tolerate([...ABSENT, 'EISDIR'], null, () => readFileSync(resolve(cwd, path))),
+    present: (path) =>
+      tolerate([...ABSENT, 'EISDIR'], null, () => redactor.redactBytes(readFileSync(resolve(cwd, path)))),
     stored: (path) => JSON.parse(readFileSync(files.localPath(path), 'utf8')) as Json,
   };
 }

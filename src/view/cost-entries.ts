@@ -3,7 +3,7 @@
 
 import { priceOf, type Usage } from '../ir/output.ts';
 import type { Cost, Decision, JournalRecord } from '../kernel/decision.ts';
-import { filledText } from './status.ts';
+import { filledText, namedModel } from './status.ts';
 
 export interface CostEntry {
   readonly seq: number;
@@ -57,7 +57,7 @@ export class CostEntries {
         const { step, attempt, agent, effect } = decision;
         const adapter =
           effect?.kind === 'turn' ? filledText(effect.adapter) : (this.#adapterOfAgent.get(agent ?? '') ?? null);
-        const model = effect?.kind === 'turn' && effect.model !== null ? filledText(effect.model) : null;
+        const model = namedModel(effect);
         this.#attempts.set(step, { attempt, agent, adapter, model, startedAt: at, endedAt: null });
         break;
       }

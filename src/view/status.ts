@@ -8,6 +8,7 @@ import { errorType } from '../ir/failure.ts';
 import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
+import type { EffectSpec } from '../ir/effect.ts';
 import { type FilledText, plainText } from '../ir/text.ts';
 import { approversOf, verdictFor } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
@@ -379,6 +380,13 @@ export function filledText(text: FilledText): string {
       typeof piece === 'string' ? piece : 'secret' in piece ? plainText(piece.secret) : `[${piece.file}]`,
     )
     .join('');
+}
+
+/** The model that a turn names; null if it takes that of its adapter: an empty name in a state machine. */
+export function namedModel(spec: EffectSpec<FilledText> | null): string | null {
+  if (spec?.kind !== 'turn' || spec.model === null) return null;
+  const name = filledText(spec.model);
+  return name === '' ? null : name;
 }
 
 export function moment(at: number | null): string | null {

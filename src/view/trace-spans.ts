@@ -21,7 +21,7 @@ import type { FilledText } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import { Spans } from './spans.ts';
-import { runStatus } from './status.ts';
+import { namedModel, runStatus } from './status.ts';
 
 export type Attributes = Readonly<Record<string, string | number>>;
 
@@ -168,7 +168,7 @@ function agentOf(state: RunState, facts: Facts, step: string, attempt: number): 
   if (effect === null) return null;
   if (effect.kind === 'turn') {
     const adapter = shownText(effect.adapter);
-    return { name: agent ?? adapter, adapter, model: effect.model === null ? null : shownText(effect.model) };
+    return { name: agent ?? adapter, adapter, model: namedModel(effect) };
   }
   if (effect.kind !== 'prompt') return null;
   const name = shownText(effect.agent);

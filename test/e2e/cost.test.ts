@@ -78,6 +78,15 @@ test('turns are summed by every key; unknown is null, and prices of the configur
   expect((await costsOf(rig, '--all', '--since', '7d')).total).toMatchObject({ turns: 3 });
 });
 
+test('a turn of a state machine has the model that its agent reports: it names none', async () => {
+  await using rig = await Rig.setup();
+  rig.write('flow/START.md', '<result>done</result>');
+  rig.write('flow.sim.toml', '[[on]]\nstep = "*"\ndo = [{ cost = { usd = 0.5 } }, { say = "<result>ok</result>" }]\n');
+  expect((await rig.meow('run', 'flow', '--adapter', 'sim')).code).toBe(0);
+  const { rows } = await costsOf(rig, '--by', 'model');
+  expect(rows).toMatchObject([{ key: null, known_usd: 0.5 }]);
+});
+
 test.each([
   [['--since', '2026-02-30'], 'neither a time nor a date'],
   [['--by', 'runs'], 'did you mean run?'],

@@ -299,6 +299,41 @@ describe('a secret', () => {
     expect(leaks(rig, [environment.API_TOKEN], [])).toEqual([]);
   });
 
+  test('that an agent reports is in no record, and later steps get it', async () => {
+    await using rig = await Rig.setup();
+    const environment = { API_TOKEN: secret() };
+    const spawn = '[[main.steps]]\nid = "s"\nexecutor = "spawn"\nagent = "a"\nadapter = "sim"\n';
+    const ask = `[[main.steps]]
+id = "ask"
+executor = "agent"
+agent = "a"
+prompt = "Say it."
+needs = ["s"]
+outputs = { said = { required = true, type = "string" } }
+`;
+    const use = shellStep('use', `printf '%s' {{ask.outputs.said}} > got`, 'needs = ["ask"]');
+    rig.write('w.meow.toml', `[main]\n${spawn}${ask}${use}`);
+    // The second report is the same, and accepted.
+    const report = 'meow done --output said="It is $API_TOKEN."';
+    rig.write('w.sim.toml', `[[on]]\nstep = "ask"\ndo = [{ run = '''${report} && ${report} && touch twice''' }]\n`);
+    const ran = await rig.meowWith(environment, 'run', 'w.meow.toml', '--id', 'r');
+    expect(ran, JSON.stringify(environment)).toMatchObject({ code: 0 });
+    expect(rig.read('got')).toBe(`It is ${environment.API_TOKEN}.`);
+    expect(leaks(rig, [environment.API_TOKEN], [ran.stdout, ran.stderr])).toEqual([]);
+  });
+
+  test('is in no test that is written from a run, and the test passes', async () => {
+    await using rig = await Rig.setup();
+    const environment = { API_TOKEN: secret() };
+    const say = shellStep('say', `printf '%s' "$API_TOKEN"`, 'shell_outputs = { t = { source = "stdout" } }');
+    rig.write('w.meow.toml', `[main]\n${say}${shellStep('use', `test {{say.outputs.t}} != x`, 'needs = ["say"]')}`);
+    expect(await rig.meowWith(environment, 'run', 'w.meow.toml', '--id', 'r')).toMatchObject({ code: 0 });
+    // The test is written without the secret in the environment.
+    expect(await rig.meow('test', '--from', 'r', '-o', 'w.test.toml')).toMatchObject({ code: 0 });
+    expect(rig.read('w.test.toml')).toContain('stdout = "•••API_TOKEN"');
+    expect(await rig.meow('test')).toMatchObject({ code: 0 });
+  });
+
   test('of a known kind that no variable has stays masked, with a warning, and is not accepted as input', async () => {
     await using rig = await Rig.setup();
     const token = `ghp_${hash('x').slice(0, 36)}`;
