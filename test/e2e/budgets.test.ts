@@ -55,6 +55,11 @@ test('a run killed between the reservation and the turn reserves nothing for eve
   // All of the budget is there for another run.
   expect((await rig.meow('run', 'w.meow.toml', '--id', 'other')).code).toBe(3);
   expect(await spentUsd(rig)).toBe(0.4);
+  // Which has spent it: the turn of the first run is not admitted.
+  expect((await rig.meow('resume', 'killed')).code).toBe(3);
+  expect(await spentUsd(rig)).toBe(0.4);
+  expect((await rig.meow('resume', 'killed', '--extra-usd', '10')).code).toBe(0);
+  expect(await spentUsd(rig)).toBe(2);
   await until(() => rig.processes().length === 0, 'the processes to end');
 });
 
