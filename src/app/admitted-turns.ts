@@ -8,6 +8,7 @@
 import { formatMoment } from '../base/time.ts';
 import { endOfHours, type Hours } from '../base/time-zone.ts';
 import { failed } from '../drivers/outputs.ts';
+import { mayHavePrompt } from '../drivers/agent/files.ts';
 import { hasBegun, stepFolder } from '../drivers/step-folder.ts';
 import type { Driver, RunFiles } from '../engine/ports.ts';
 import type { Effect, Outcome } from '../ir/effect.ts';
@@ -35,7 +36,7 @@ export interface AdmittedTurnsOptions {
   readonly adapterOf: (effect: Effect) => string | null;
 }
 
-const NEVER_STARTED = failed('lost', 'an earlier engine ended before it started the agent');
+const NEVER_STARTED = failed('lost', 'an earlier engine ended before it gave the agent its prompt', { unbegun: true });
 
 /** If quiet hours never end, the configuration may change. */
 const QUIET_LOOK_MS = 600_000;
@@ -65,8 +66,9 @@ export function admittedTurns(driver: Driver, options: AdmittedTurnsOptions): Dr
   };
 }
 
-/** Whether an agent has the prompt of a long-lived one is known to its own driver alone. */
-function isUnbegun({ spec, step, attempt }: Effect, { files }: AdmittedTurnsOptions): boolean {
+/** Of a prompt: its delivery has not begun. */
+function isUnbegun({ id, spec, step, attempt }: Effect, { files }: AdmittedTurnsOptions): boolean {
+  if (spec.kind === 'prompt') return !mayHavePrompt(files, filledText(spec.agent), id);
   return spec.kind === 'turn' && !hasBegun(stepFolder(files, step, attempt));
 }
 

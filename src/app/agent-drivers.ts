@@ -8,6 +8,7 @@ import { acpHost } from '../drivers/agent/acp/host.ts';
 import { agentDriver, type AgentsDriver } from '../drivers/agent/driver.ts';
 import { headlessHost } from '../drivers/agent/headless/host.ts';
 import { SessionRegistry } from '../drivers/agent/headless/sessions.ts';
+import type { Overspends } from '../drivers/agent/headless/turn.ts';
 import { turnDriver } from '../drivers/agent/headless/turn-driver.ts';
 import { hostsByChannel } from '../drivers/agent/host.ts';
 import { keptScript, SIM_SCRIPT, simHost } from '../drivers/agent/sim-host.ts';
@@ -20,11 +21,13 @@ import { unscriptedAnswer } from '../drivers/transition-reader.ts';
 import type { Driver } from '../engine/ports.ts';
 import { type Adapter, type Channel, permitted } from '../ir/adapter.ts';
 import type { Effect } from '../ir/effect.ts';
+import { priceOf } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
 import type { Config } from '../languages/config.ts';
 import { isErrno, UNUSABLE } from '../sys/errors.ts';
 import type { Adapters } from './adapters.ts';
 import type { LiveRun } from './observer.ts';
+import { withComputedPrice } from './turn-prices.ts';
 
 export type RunSurroundings = DriverContext & { readonly binFolder: string };
 
@@ -65,6 +68,11 @@ export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
   const allowed = (adapter: Adapter, channel: Channel): Result<Adapter, string> =>
     permitted(adapter, channel, run.permissions ?? null);
   const sessions = new SessionRegistry(run.files);
+  const overspends: Overspends = ({ step, adapter, model }, usage) => {
+    const most = request.run.state.spending.reservations.get(step)?.mostUsd;
+    const usd = priceOf(withComputedPrice(usage, config.money.prices, adapter, model));
+    return most !== undefined && usd !== null && usd > most;
+  };
   const searchPath = run.environment['PATH'] ?? '';
   let tmux: Result<Tmux, string> | null = null;
   const hosts = hostsByChannel(
@@ -80,7 +88,7 @@ export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
       },
       headless: (named) => {
         const adapter = allowed(named, 'headless');
-        return adapter.ok ? ok(headlessHost({ ...run, adapter: adapter.value, sessions, heard })) : adapter;
+        return adapter.ok ? ok(headlessHost({ ...run, adapter: adapter.value, sessions, heard, overspends })) : adapter;
       },
       acp: (named) => {
         const adapter = allowed(named, 'acp');
@@ -101,7 +109,8 @@ export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
   };
   return {
     agents: agentDriver({ ...run, hosts }),
-    turns: (environment) => turnDriver({ ...run, environment, adapters: forTurns, sessions, parks, unscripted }),
+    turns: (environment) =>
+      turnDriver({ ...run, environment, adapters: forTurns, sessions, parks, unscripted, overspends }),
   };
 }
 

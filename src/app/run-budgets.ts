@@ -24,6 +24,7 @@ export function budgetsOf(
     relatives,
     // Budgets of flags alone are reached, and reserve nothing.
     reserveUsd: Math.max(0, ...budgets.map(({ reserveUsd }) => reserveUsd)),
+    ...(budgets.length === 0 ? {} : { overrun: Math.min(...budgets.map(({ overrun }) => overrun)) }),
   };
 }
 

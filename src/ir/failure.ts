@@ -76,6 +76,8 @@ export interface Failure {
   readonly retryAt: number | null;
   /** Temporary, but its end is unknown: the step waits until the run is resumed. It does not count as a retry. */
   readonly parks?: boolean;
+  /** Lost before it began: its agent is not lost. */
+  readonly unbegun?: true;
   /** What the next attempt waits for, if it is known. */
   readonly waitingFor?: WaitingFor;
   /** Replaces the prompt in the next attempt, in the same session; null repeats the prompt. */

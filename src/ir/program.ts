@@ -270,6 +270,8 @@ export interface Budgets {
   readonly relatives: boolean;
   /** Reserved for a turn about which nothing is known. */
   readonly reserveUsd: number;
+  /** A turn is stopped that exceeds a budget, and its reservation by more than this share. Absent: none is. */
+  readonly overrun?: number;
 }
 
 export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null, agents: null };

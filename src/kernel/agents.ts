@@ -74,7 +74,7 @@ export function onAgentStepKept(ctx: DecideContext, effect: PreparedStep['effect
   }
 }
 
-/** A lost prompt means a lost agent, whichever is reported first. */
+/** A lost prompt that had begun means a lost agent, whichever is reported first. */
 export function onPromptLost(ctx: DecideContext, { effect, agent: name, agentGeneration }: StepState): void {
   const agent = ctx.state.agents.get(name ?? '');
   if (effect?.kind !== 'prompt' || agent?.status !== 'active' || agent.generation !== agentGeneration) return;

@@ -8,6 +8,7 @@
 //   budget/4  If nothing is reserved for an unknown turn, and others like it are in flight, it waits for one of them
 //             unless the budget would allow `ASSUMED_USD` for each: two turns side by side do not both spend the rest.
 //   budget/5  Figures about other runs arrive with an input and count for the decisions of that input only.
+//   budget/6  A turn may cost what its budgets allow, or its reservation and the share `overrun` of it if that is more.
 
 import { isSameJson, own } from '../base/json.ts';
 import type { EffectSpec } from '../ir/effect.ts';
@@ -90,7 +91,20 @@ export function admitTurn(
     return { kind: 'refused', pause: causeOf(limit, needed) };
   }
   if (reserved.usd === 0 && known === null && mustWait(state, limits)) return { kind: 'wait' };
-  return { kind: 'go', reservation: { step: step.id, attempt: step.attempt + 1, ...reserved, ...turn } };
+  const most = mostOf(state, limits, reserved.usd);
+  return { kind: 'go', reservation: { step: step.id, attempt: step.attempt + 1, ...reserved, ...most, ...turn } };
+}
+
+/** budget/6 */
+function mostOf(
+  { budgets }: RunState,
+  limits: readonly BudgetFigures[],
+  reserved: number,
+): Pick<Reservation, 'mostUsd'> {
+  const left = limits.flatMap((each) => (each.unit === 'usd' ? [each.limit - each.spent - each.reserved] : []));
+  const overrun = budgets?.overrun;
+  if (overrun === undefined || left.length === 0) return {};
+  return { mostUsd: sumOf(Math.max(Math.min(...left), reserved * (1 + overrun)), 0) };
 }
 
 function othersCount(state: RunState): boolean {

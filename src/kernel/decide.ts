@@ -333,7 +333,7 @@ function onOutcome(ctx: DecideContext, step: StepState, outcome: Outcome): void 
   if (wasStopped && ctx.state.end !== null) {
     return ctx.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
   }
-  if (kind === 'lost') onPromptLost(ctx, step);
+  if (kind === 'lost' && outcome.failure.unbegun !== true) onPromptLost(ctx, step);
   if (kind === 'lost' || step.interrupted)
     return ctx.emit({ kind: 'step-lost', step: step.id, why: whyLost(ctx.state, step) });
   fail(ctx, step, outcome.failure);

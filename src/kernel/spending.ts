@@ -55,10 +55,19 @@ export function hasRunBudget({ budgets, allowance }: SpendingLimits): boolean {
 export const KNOWN_MAX = 20;
 export function reserve(
   spending: Spending,
-  { step, attempt, usd, tokens, agent, turn }: Reservation,
+  { step, attempt, usd, tokens, mostUsd, agent, turn }: Reservation,
   at: number,
 ): void {
-  spending.reservations.set(step, { step, attempt, usd, tokens, agent, turn, at });
+  spending.reservations.set(step, {
+    step,
+    attempt,
+    usd,
+    tokens,
+    ...(mostUsd === undefined ? {} : { mostUsd }),
+    agent,
+    turn,
+    at,
+  });
 }
 
 /** The cost of the step's turn is known, or known to be unknown. */
@@ -126,6 +135,8 @@ export interface Reservation {
   readonly attempt: number;
   readonly usd: number;
   readonly tokens: number;
+  /** The turn is stopped if its program reports more dollars while it runs. Absent: it never is. */
+  readonly mostUsd?: number;
   /** The agent, or the lane of a turn without one. */
   readonly agent: string;
   /** Adapter, model, workflow and step: turns with the same text cost about the same. */

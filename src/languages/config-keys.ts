@@ -118,6 +118,11 @@ export const BUDGET: Table = {
     key('day_tokens', integer(1), 'Tokens that all runs may use in a day.'),
     key('agent_usd', ABOVE_0, 'Dollars that each agent of a run may spend.'),
     key('reserve_usd', amount(0), 'Dollars reserved for a turn about which nothing is known; default 0.50.'),
+    key(
+      'overrun',
+      amount(0),
+      'Share of its reservation that a turn above its budget may cost in addition; default 0.5.',
+    ),
   ],
 };
 

@@ -30,6 +30,7 @@ day_usd = 20.5
 day_tokens = 1000
 agent_usd = 2
 reserve_usd = 0.25
+overrun = 0.2
 [prices]
 "claude/opus" = { input = 5, cached = 0.5, output = 25 }
 "codex/*" = { input = 1, output = 10 }
@@ -90,6 +91,7 @@ artifacts = ["junit.xml"]
           dayTokens: 1000,
           agentUsd: 2,
           reserveUsd: 0.25,
+          overrun: 0.2,
         },
       ],
       prices: {

@@ -9,6 +9,7 @@ const problems = (text: string): readonly string[] =>
 
 test.each([
   ['[budget]\nday_usd = -1', '2:11 error "day_usd" must be above 0, got -1'],
+  ['[budget]\noverrun = -1', '2:11 error "overrun" must be 0 or more, got -1'],
   ['[budget]\nreserve_usd = -0.5', '2:15 error "reserve_usd" must be 0 or more, got -0.5'],
   ['[budget]\nrun_usd = "5"', '2:11 error "run_usd" must be a number, got'],
   ['[budget]\nday_usd = 1\nweek_usd = 2', '3:1 warning'],
@@ -34,7 +35,7 @@ test('budgets of the user and of the project both hold', () => {
   const user = readConfig({ file: 'u', scope: 'user', text: '[budget]\nday_usd = 5' });
   const both = readConfig({ file: 'p', text: '[budget]\nday_usd = 3', base: user.config ?? DEFAULT_CONFIG });
   expect(both.config?.money.budgets).toMatchObject([
-    { scope: 'user', dayUsd: 5, runUsd: null, reserveUsd: 0.5 },
+    { scope: 'user', dayUsd: 5, runUsd: null, reserveUsd: 0.5, overrun: 0.5 },
     { scope: 'project', dayUsd: 3 },
   ]);
 });

@@ -34,6 +34,8 @@ export interface BudgetConfig {
   readonly dayTokens: number | null;
   readonly agentUsd: number | null;
   readonly reserveUsd: number;
+  /** Share of its reservation by which a turn may exceed it, and a budget with it. */
+  readonly overrun: number;
 }
 
 export type ConfigScope = 'user' | 'project';
@@ -41,6 +43,7 @@ export type ConfigScope = 'user' | 'project';
 export const DEFAULT_MONEY: MoneyConfig = { budgets: [], prices: {}, spreadMs: 60_000, quiet: null };
 
 const RESERVE_USD = 0.5;
+const OVERRUN = 0.5;
 
 export function readMoneyConfig(report: Report, root: TomlTable, base: MoneyConfig, scope: ConfigScope): MoneyConfig {
   const budget = readBudget(report, root, scope);
@@ -117,6 +120,7 @@ function readBudget(report: Report, root: TomlTable, scope: ConfigScope): Budget
     dayTokens: countAt(report, table, 'day_tokens', 1),
     agentUsd: amountAt(report, table, 'agent_usd', true),
     reserveUsd: amountAt(report, table, 'reserve_usd') ?? RESERVE_USD,
+    overrun: amountAt(report, table, 'overrun') ?? OVERRUN,
   };
 }
 

@@ -55,7 +55,52 @@ test('a run killed between the reservation and the turn reserves nothing for eve
   // All of the budget is there for another run.
   expect((await rig.meow('run', 'w.meow.toml', '--id', 'other')).code).toBe(3);
   expect(await spentUsd(rig)).toBe(0.4);
+  // Which has spent it: the turn of the first run is not admitted.
+  expect((await rig.meow('resume', 'killed')).code).toBe(3);
+  expect(await spentUsd(rig)).toBe(0.4);
+  expect((await rig.meow('resume', 'killed', '--extra-usd', '10')).code).toBe(0);
+  expect(await spentUsd(rig)).toBe(2);
   await until(() => rig.processes().length === 0, 'the processes to end');
+});
+
+/** Its program reports costs of 0.8 dollars while it runs, then runs `end`. */
+function streamingAgent(rig: Rig, end: string): void {
+  const spends = (usd: number): string => `echo '{"type":"step_finish","part":{"cost":${usd},"tokens":{"total":9}}}'`;
+  rig.write('work.sh', [spends(0.4), spends(0.2), spends(0.2), end].join('\n'));
+  rig.write(
+    '.meow/adapters/streaming/adapter.toml',
+    `[adapter]\nname = "streaming"\n[headless]\ncommand = "sh ${rig.folder}/work.sh"\nreader = "opencode"\nsession_id = "none"\n`,
+  );
+  const spawn = `[[main.steps]]\nid = "w"\nexecutor = "spawn"\nagent = "x"\nadapter = "streaming"\nchannel = "headless"\n`;
+  rig.write(
+    'w.meow.toml',
+    `${spawn}[[main.steps]]\nid = "a"\nexecutor = "agent"\nagent = "x"\nprompt = "a"\nneeds = ["w"]\n`,
+  );
+  rig.write('flow/START.md', 'work');
+}
+
+const OVERSPENT = 'the agent was stopped: its turn has cost more than its budget and its reservation allow';
+
+test.each([['w.meow.toml'], ['flow', '--adapter', 'streaming']])(
+  'a turn of %s above its budget and its overrun is stopped while it runs',
+  async (...args) => {
+    await using rig = await Rig.setup();
+    budgets(rig, 'run_usd = 0.7\noverrun = 0.2');
+    streamingAgent(rig, 'exec sleep 3600');
+    const { code, stdout } = await rig.meow('run', ...args, '--id', 'r');
+    expect(stdout).toContain(OVERSPENT);
+    expect(code).toBe(1);
+    expect(await spentUsd(rig)).toBe(0.8);
+  },
+);
+
+test('a turn above its budget goes on within its overrun', async () => {
+  await using rig = await Rig.setup();
+  budgets(rig, 'run_usd = 0.7\noverrun = 0.7');
+  streamingAgent(rig, 'sleep 1');
+  const { code } = await rig.meow('run', 'w.meow.toml', '--id', 'r');
+  expect(code).toBe(0);
+  expect(await spentUsd(rig)).toBe(0.8);
 });
 
 /** The number of the append with the first reservation. */

@@ -32,6 +32,7 @@ const BUDGET = {
   dayTokens: null,
   agentUsd: null,
   reserveUsd: RESERVE_USD,
+  overrun: 0.5,
 } as const;
 
 export interface Spent {

@@ -100,6 +100,11 @@ export class AgentFolder {
   }
 }
 
+/** Whether delivery of an effect's prompt to the agent may have begun. */
+export function mayHavePrompt(files: RunFiles, agent: string, effect: string): boolean {
+  return existsSync(files.localPath(promptPath(agent, effect)));
+}
+
 /** A start as it is read from wherever the files of the run are. */
 export interface StoredStart extends StartRecord {
   /** Its folder, relative to the run's. */
@@ -116,7 +121,7 @@ export async function storedStart(files: RunFiles, agent: string): Promise<Store
 
 /** The start that an effect was for: it asked for it, or its prompt was meant for it. */
 export async function storedStartOf(files: RunFiles, agent: string, effect: string): Promise<StoredStart | null> {
-  const prompted = await readStored(files, agent, `prompts/${fileName(effect)}`);
+  const prompted = await readJson(files, promptPath(agent, effect));
   return startNamed(files, agent, fileName(typeof prompted === 'string' ? prompted : effect));
 }
 
@@ -125,9 +130,17 @@ async function startNamed(files: RunFiles, agent: string, name: string): Promise
   return !isStartRecord(record) ? null : { ...record, name, inRun: `${agentPath(agent)}/${name}` };
 }
 
-async function readStored(files: RunFiles, agent: string, name: string): Promise<unknown> {
-  const bytes = await files.read(`${agentPath(agent)}/${name}`);
+function readStored(files: RunFiles, agent: string, name: string): Promise<unknown> {
+  return readJson(files, `${agentPath(agent)}/${name}`);
+}
+
+async function readJson(files: RunFiles, path: string): Promise<unknown> {
+  const bytes = await files.read(path);
   return bytes === null ? null : parseJson(Buffer.from(bytes).toString('utf8'));
+}
+
+function promptPath(agent: string, effect: string): string {
+  return `${agentPath(agent)}/prompts/${fileName(effect)}`;
 }
 
 function agentPath(name: string): string {

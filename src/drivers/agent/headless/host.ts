@@ -38,7 +38,7 @@ import { holeValues, type HoleValues, layOut } from '../render-adapter.ts';
 import { missingProgram } from '../spawn-request.ts';
 import { limitOf, turnOutcome } from './outcome.ts';
 import { commandFor, type SessionRegistry, type SessionWish, sumOf } from './sessions.ts';
-import { stateOf, Turn, type TurnPlace } from './turn.ts';
+import { type Overspends, stateOf, Turn, type TurnPlace } from './turn.ts';
 import { fields, isBoolean, isText, mapOf, nullable } from '../../../base/shape.ts';
 
 export interface HeadlessHostOptions extends DriverContext {
@@ -48,6 +48,7 @@ export interface HeadlessHostOptions extends DriverContext {
   readonly sessions: SessionRegistry;
   /** Resolves when all messages that agents have sent so far are processed. */
   readonly heard: () => Promise<void>;
+  readonly overspends?: Overspends;
   /** Time between the stop signal and the kill; 10 seconds except in tests. */
   readonly graceMs?: number;
 }
@@ -382,7 +383,8 @@ class HeadlessAgent implements HostedAgent {
   }
 
   #place(record: PromptRecord, ask: number): TurnPlace {
-    const { adapter, sessions, files, graceMs = GRACE_MS } = this.#options;
+    const { adapter, sessions, files, overspends, graceMs = GRACE_MS } = this.#options;
+    const paid = { step: record.step, adapter: adapter.name, model: null };
     const first = folderOfEffect(files, record);
     return {
       folder: ask === 1 ? first : partOf(first, `ask-${ask}`),
@@ -390,6 +392,7 @@ class HeadlessAgent implements HostedAgent {
       adapter,
       sessions,
       idleMs: null,
+      overspends: (usage) => overspends?.(paid, usage) ?? false,
       graceMs,
       background: true,
     };

@@ -55,6 +55,8 @@ function failureOf(end: OverTurn, { adapter, idleMs }: TurnContext): Outcome {
       return fail('stopped', 'the agent was stopped');
     case 'idle':
       return fail('idle', `the agent gave no sign of life for ${formatDuration(idleMs ?? 0)}`);
+    case 'overspent':
+      return fail('budget', 'the agent was stopped: its turn has cost more than its budget and its reservation allow');
     case 'lost':
       return fail('lost', 'the agent was started by an earlier engine, and is gone without an exit status');
     case 'ended': {

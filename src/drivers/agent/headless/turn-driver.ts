@@ -17,7 +17,7 @@ import { layOutFiles, ofStep, TurnRenderer } from '../render-adapter.ts';
 import { turnOutcome } from './outcome.ts';
 import type { SessionRegistry } from './sessions.ts';
 import { TurnLauncher } from './turn-launcher.ts';
-import { stateOf, Turn, type TurnPlace, type TurnStart } from './turn.ts';
+import { type Overspends, type PaidTurn, stateOf, Turn, type TurnPlace, type TurnStart } from './turn.ts';
 
 export interface TurnDriverOptions extends DriverContext {
   readonly adapters: AdapterNamed;
@@ -27,6 +27,7 @@ export interface TurnDriverOptions extends DriverContext {
   readonly parks?: boolean;
   /** The answer of a simulated agent whose script has none; null: it makes up its own. */
   readonly unscripted?: (effect: Effect, prompt: string) => string | null;
+  readonly overspends?: Overspends;
   /** Time between the stop signal and the kill; default: 10 seconds. */
   readonly graceMs?: number;
 }
@@ -53,6 +54,7 @@ export function turnDriver(options: TurnDriverOptions): Driver {
           idleMs: spec.idleMs,
           graceMs: options.graceMs ?? GRACE_MS,
           background: false,
+          overspends: (usage) => options.overspends?.(paidTurn(effect, spec, adapter.value), usage) ?? false,
           secrets: options.secrets,
           launcher,
         };
@@ -82,6 +84,10 @@ export function turnDriver(options: TurnDriverOptions): Driver {
       });
     };
   return { start: ask('start'), find: ask('find'), stop: (effectId, how) => open.get(effectId)?.stop(how) };
+}
+
+function paidTurn({ step }: Effect, { model }: TurnSpec<FilledText>, { name }: Adapter): PaidTurn {
+  return { step, adapter: name, model: typeof model === 'string' ? model : null };
 }
 
 /** An adapter with a headless profile and a known reader. An error is a sentence. */

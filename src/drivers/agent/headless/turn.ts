@@ -6,6 +6,7 @@
 // turn/3  Every engine that asks gets the same cost.
 // turn/4  To stop it, the engine sends the adapter's signal first, since some programs stop their tools only then. When it
 //         has exited, or its time is over, all processes with its marker are killed, in any session.
+// turn/5  It is stopped when its program reports costs, while it runs, that are above what it may cost.
 //
 // It has the files of step-folder.ts, and also `prompt` and, if it was stopped or lost, `turn-end.json`. Its `status` contains
 // the plan of its session (sessions.ts).
@@ -38,7 +39,7 @@ import {
   wasCutOff,
 } from '../../step-folder.ts';
 import { readerNamed } from '../readers/named.ts';
-import type { Reader, Reading } from '../readers/reader.ts';
+import type { RawUsage, Reader, Reading } from '../readers/reader.ts';
 import { IdleWatch, processActivity } from './idle-watch.ts';
 import { Output } from './output.ts';
 import {
@@ -65,12 +66,24 @@ export interface TurnPlace {
   readonly idleMs: number | null;
   /** Time between the adapter's signal and the kill. */
   readonly graceMs: number;
+  /** Whether it has cost more than it may; absent: it may cost anything. */
+  readonly overspends?: ((usage: Usage) => boolean) | undefined;
   /** Does not keep this process alive. */
   readonly background: boolean;
   /** None may be in an argument. */
   readonly secrets?: Secrets | undefined;
   /** Starts its program; default: without the spawner. */
   readonly launcher?: TurnLauncher;
+}
+
+/** Whether the turn of a step has cost more than it may. */
+export type Overspends = (turn: PaidTurn, usage: Usage) => boolean;
+
+export interface PaidTurn {
+  readonly step: string;
+  readonly adapter: string;
+  /** As the step names it. */
+  readonly model: string | null;
 }
 
 export interface TurnStart extends TurnWords {
@@ -135,8 +148,9 @@ export class Turn {
   #plan: SessionPlan | null = null;
   #session: string | null = null;
   #printedCount = 0;
+  #reported: RawUsage | null = null;
   /** Stop requested before it began. */
-  #stopOnBegun: 'stopped' | 'idle' | null = null;
+  #stopOnBegun: StopReason | null = null;
   /** It is ending, by itself or because we stop it. */
   #ending = false;
   readonly #hurry = new AbortController();
@@ -165,11 +179,11 @@ export class Turn {
     if (!this.#await()) return;
     // An earlier engine was stopping it.
     const why = writtenEnd(folder);
-    if (why === 'stopped' || why === 'idle') this.stop(why);
+    if (why !== null && why !== 'lost') this.stop(why);
   }
 
   /** Stops it; `ended` resolves. Has no effect if it has ended. */
-  stop(how: 'stopped' | 'idle', graceMs = this.#place.graceMs): void {
+  stop(how: StopReason, graceMs = this.#place.graceMs): void {
     if (graceMs <= 0) this.#hurry.abort();
     if (this.#reader === null) {
       this.#stopOnBegun = how;
@@ -270,10 +284,14 @@ export class Turn {
     });
   }
 
-  #see({ session, printed }: Reader): void {
+  #see({ session, printed, usage }: Reader): void {
     if (printed.length > this.#printedCount) {
       this.#printedCount = printed.length;
       this.#watcher.printed?.(printed);
+    }
+    if (usage !== null && usage !== this.#reported && this.#plan !== null) {
+      this.#reported = usage;
+      if (this.#place.overspends?.(spentIn(usage, this.#plan)) === true) this.stop('overspent');
     }
     if (session === null) return;
     this.#place.sessions.saw(session);
@@ -405,8 +423,9 @@ export interface TurnEnding {
   readonly status: number | null;
 }
 
-export type EndReason = 'stopped' | 'idle' | 'lost';
-const isWrittenEnd = fields<{ readonly how: EndReason }>({ how: oneOf('stopped', 'idle', 'lost') });
+type StopReason = 'stopped' | 'idle' | 'overspent';
+export type EndReason = StopReason | 'lost';
+const isWrittenEnd = fields<{ readonly how: EndReason }>({ how: oneOf('stopped', 'idle', 'overspent', 'lost') });
 
 function writeEnd(folder: StepFolder, how: EndReason): void {
   writeJsonFileIfWanted(stepFile(folder, 'turn-end.json'), { how });

@@ -88,7 +88,7 @@ export class ClaudeReader extends EventReader {
     return error(messageOf(result), isLimit ? { until: this.#limitUntil } : null);
   }
 
-  protected get usage(): RawUsage | null {
+  get usage(): RawUsage | null {
     const result = this.#result;
     if (result === null) return null;
     const models = result.map('modelUsage').maps;

@@ -15,7 +15,7 @@ import type { RawUsage, Verdict } from './reader.ts';
 
 export class CodexReader extends EventReader {
   readonly essential = essentialFields('"type":"agent_message"', '"type":"turn.');
-  protected usage: RawUsage | null = null;
+  usage: RawUsage | null = null;
   #end: { readonly error: string | null } | null = null;
 
   protected onEvent(event: Fields): void {

@@ -39,7 +39,7 @@ export class GeminiReader extends EventReader {
     }
   }
 
-  protected get usage(): RawUsage | null {
+  get usage(): RawUsage | null {
     const tokens = this.#result?.map('stats').amount('total_tokens') ?? null;
     return tokens === null ? null : { usd: null, tokens, scope: 'untold' };
   }

@@ -42,6 +42,7 @@ export class TextReader implements Reader {
   readonly session = null;
   /** Its whole output is its answer. */
   readonly printed = [];
+  readonly usage = null;
   readonly toolInFlight = false;
   text = '';
 
@@ -59,7 +60,7 @@ export class TextReader implements Reader {
 /** The simulated agent, `meow sim-turn`: sim/turn-program.ts describes its lines. Costs are those of the turn. */
 export class SimReader extends EventReader {
   readonly essential = essentialFields('"kind":"result"');
-  protected usage: RawUsage | null = null;
+  usage: RawUsage | null = null;
   #result: Fields | null = null;
 
   protected onEvent(event: Fields): void {

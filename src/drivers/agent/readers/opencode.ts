@@ -16,7 +16,7 @@ import type { RawUsage, Verdict } from './reader.ts';
 export class OpencodeReader extends EventReader {
   readonly essential = essentialFields('"type":"text"', '"type":"error"');
   /** Sum over finished steps. */
-  protected usage: RawUsage | null = null;
+  usage: RawUsage | null = null;
   #error: Fields | null = null;
 
   protected onEvent(event: Fields): void {

@@ -21,6 +21,8 @@ export interface Reader {
   readonly text: string;
   /** Texts that all its messages show to the user. */
   readonly printed: readonly string[];
+  /** As far as reported; null before. */
+  readonly usage: RawUsage | null;
   end(exit: ProgramExit): Reading;
 }
 
@@ -95,7 +97,7 @@ export abstract class EventReader implements Reader {
   /** Ids of tool calls in flight. */
   protected readonly calls = new Set<string | null>();
   protected denied = 0;
-  protected abstract readonly usage: RawUsage | null;
+  abstract readonly usage: RawUsage | null;
 
   line(text: string): void {
     const event = Fields.parse(text);
