@@ -15,7 +15,7 @@ import type { Effect, Outcome } from '../ir/effect.ts';
 import type { WaitingFor } from '../ir/failure.ts';
 import type { Usage } from '../ir/output.ts';
 import type { Price } from '../languages/money-config.ts';
-import { namedModel } from '../view/status.ts';
+import { filledText, namedModel } from '../view/status.ts';
 import { type AccountLimits, accountOf } from './account-limits.ts';
 import { withComputedPrice } from './turn-prices.ts';
 
