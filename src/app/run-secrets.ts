@@ -45,7 +45,7 @@ export function secretValues(
 }
 
 /** Whether a value is searched for in texts. */
-export function isSearchable(value: string, cwd: string): boolean {
+function isSearchable(value: string, cwd: string): boolean {
   if (value.length < SECRET_LENGTH_MIN || value.trim().length < SECRET_LENGTH_MIN) return false;
   return value.length > PATH_LENGTH_MAX || value.includes('\0') || !existsSync(resolve(cwd, value));
 }
