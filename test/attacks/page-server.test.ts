@@ -1,4 +1,4 @@
-// Attacks on the server of `meow ui`, without a browser: whoever is not the page of this start sees and changes nothing, and
+// Attacks on the server of `meow ui`, without a browser: nobody but the page of this start sees or changes anything, and
 // nothing that is sent stops the server. With a browser: test/ui/attacks.test.ts.
 
 import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -13,6 +13,7 @@ import type { Store } from '../../engine/ports.ts';
 import { liveHolder, takeLock } from '../../stores/lock.ts';
 import { tolerate, UNUSABLE } from '../../sys/errors.ts';
 import { makeFolder } from '../../sys/files.ts';
+import { Sleeper } from '../../sys/sleeper.ts';
 import { watchFolder } from '../../sys/watch.ts';
 import { type Project, projectAt, sharedFolder } from '../project.ts';
 import { readRun, type ReadRun, storeOf, unlessRefused } from '../runs.ts';
@@ -96,22 +97,21 @@ async function isServed(): Promise<boolean> {
 class Sender {
   readonly #options: SenderOptions;
   readonly #watched = new Map<string, Watched>();
-  #isWoken = false;
-  #wake = (): void => {};
+  readonly #sleeper = new Sleeper();
 
   constructor(options: SenderOptions) {
     this.#options = options;
   }
 
   async work(signal: AbortSignal): Promise<void> {
-    const awake = (): void => this.#awake();
+    const awake = (): void => this.#sleeper.wake();
     const watcher = watchFolder(announcementFolder(), awake);
     signal.addEventListener('abort', awake);
     try {
       while (!signal.aborted) {
         const { wakeAt, isIdle } = await this.#pass();
         if (this.#options.isDetached && (isIdle || (await isServed()))) return;
-        await this.#wait(wakeAt);
+        await this.#sleeper.sleep(wakeAt);
       }
     } finally {
       signal.removeEventListener('abort', awake);
@@ -141,34 +141,12 @@ class Sender {
 
   #watch(announcement: Announcement): Watched {
     const { about } = announcement;
-    const awake = (): void => this.#awake();
+    const awake = (): void => this.#sleeper.wake();
     if ('run' in about) return new WatchedRun(about.run, this.#options, awake);
     return looseNotice(about.notice, attemptsFile(announcement), awake);
   }
-
-  #awake(): void {
-    this.#isWoken = true;
-    this.#wake();
-  }
-
-  async #wait(until: number): Promise<void> {
-    // Clocks may jump, and a machine may sleep.
-    const ms = Math.max(0, Math.min(until - Date.now(), WAIT_MAX_MS));
-    if (!this.#isWoken) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#wake = () => {};
-    this.#isWoken = false;
-  }
 }
 
-const WAIT_MAX_MS = 30_000;
 /** The share of the time that reading a journal which grows may take: one twentieth. */
 const REST_PER_WORK = 19;
 const REST_MIN_MS = 250;

@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path';
 import { UsageError } from '../../base/errors.ts';
 import { takeLock } from '../../stores/lock.ts';
 import { makeFolder, writePrivate } from '../../sys/files.ts';
+import { Sleeper } from '../../sys/sleeper.ts';
 import { watchFolder } from '../../sys/watch.ts';
 import { type Fleet, followFleet } from '../fleet.ts';
 import { type Project, projectAt, sharedFolder } from '../project.ts';
@@ -58,9 +59,6 @@ async function lockServe(shared: string): Promise<{ release(): Promise<void> }> 
   throw new UsageError(`meow serve is already running${holder}`, 'one for each user is enough: it serves all projects');
 }
 
-/** Clocks may jump, and a machine may sleep. */
-const WAIT_MAX_MS = 30_000;
-
 class Server {
   readonly #options: ServeOptions;
   readonly #environment: Readonly<Record<string, string>>;
@@ -73,8 +71,7 @@ class Server {
   readonly #watchers = new Map<string, { close(): void }>();
   #fleet: Fleet | null = null;
   #schedules: readonly ScheduleFile[] = [];
-  #isWoken = false;
-  #wake = (): void => {};
+  readonly #sleeper = new Sleeper();
 
   constructor(options: ServeOptions, environment: Readonly<Record<string, string>>) {
     this.#options = options;
@@ -112,13 +109,13 @@ class Server {
     ({ token } = listening);
     const shared = sharedFolder();
     writePrivate(join(shared, 'serve.token'), `${listening.token}\n`);
-    const onAbort = (): void => this.#awake();
+    const onAbort = (): void => this.#sleeper.wake();
     signal.addEventListener('abort', onAbort);
     try {
       this.#options.ready(listening);
       const following = this.#followFleet(signal);
       const sending = this.#send(signal);
-      while (!signal.aborted) await this.#wait(await this.#pass());
+      while (!signal.aborted) await this.#sleeper.sleep(await this.#pass());
       await Promise.all([following, sending]);
     } finally {
       signal.removeEventListener('abort', onAbort);
@@ -139,7 +136,7 @@ class Server {
   async #followFleet(signal: AbortSignal): Promise<void> {
     for await (const fleet of followFleet([], signal)) {
       this.#fleet = fleet;
-      this.#awake();
+      this.#sleeper.wake();
     }
   }
 
@@ -163,30 +160,10 @@ class Server {
       if (!this.#watchers.has(folder))
         this.#watchers.set(
           folder,
-          watchFolder(folder, () => this.#awake()),
+          watchFolder(folder, () => this.#sleeper.wake()),
         );
     }
     this.#schedules = projects.flatMap((project) => schedulesOf(project));
-  }
-
-  #awake(): void {
-    this.#isWoken = true;
-    this.#wake();
-  }
-
-  async #wait(until: number | null): Promise<void> {
-    const ms = Math.max(0, Math.min((until ?? Infinity) - Date.now(), WAIT_MAX_MS));
-    if (!this.#isWoken) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#wake = () => {};
-    this.#isWoken = false;
   }
 }
 
