@@ -308,6 +308,22 @@ describe('a secret', () => {
     expect(leaks(rig, [environment.API_TOKEN], [])).toEqual([]);
   });
 
+  test('need not be there for a dry run, a plan or a proof', async () => {
+    await using rig = await Rig.setup();
+    rig.write('w.meow.toml', `${WITH_ENV}${shellStep('a', 'test {{x}} != y')}`);
+    expect(await rig.meowWith({ PLANTED_X: 'a value' }, 'run', 'w.meow.toml', '--id', 'r')).toMatchObject({ code: 0 });
+    for (const args of [
+      ['run', 'w.meow.toml', '--dry-run'],
+      ['prove', 'w.meow.toml'],
+      ['plan', 'w.meow.toml', '--since', 'r'],
+      ['fork', 'r', '--dry-run'],
+    ])
+      expect(await rig.meow(...args), args.join(' ')).toMatchObject({ code: 0, stderr: '' });
+    expect(await rig.meow('plan', 'w.meow.toml', '--since', 'r')).toMatchObject({
+      stdout: expect.stringContaining('would keep 1 of 1') as string,
+    });
+  });
+
   test('that an agent reports is in no record, and later steps get it', async () => {
     await using rig = await Rig.setup();
     const environment = { API_TOKEN: secret() };
