@@ -187,6 +187,7 @@ function repeated(
     config: settings.config,
     environment: ownEnvironment(),
     masked,
+    isDry: flags.dryRun === true,
   });
   return { diagnostics: [], ready: { program, request: recorded.request, at: Date.now() } };
 }

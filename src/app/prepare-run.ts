@@ -50,8 +50,10 @@ export interface RunFlags {
   readonly allowOutside?: boolean;
   readonly background?: true;
   readonly inPlace?: boolean;
-  /** Nothing will run, so the repository is not looked at. */
+  /** Nothing will run, so the repository is not looked at, and values of secrets may be missing. */
   readonly dryRun?: boolean;
+  /** Values of secrets may not be missing, even in a dry run. */
+  readonly requiresSecrets?: boolean;
   /** What it leaves out has its default. */
   readonly allowance: Partial<Allowance>;
   /** What a fork has from the run that it comes from; flags win. */
@@ -137,7 +139,12 @@ export async function prepareRun(
   // Values of another run have references already, and so have secret variables.
   const masked = new Set([...withDefaults.keys(), ...given.references.keys(), ...secretParameters(program)]);
   for (const name of given.values.keys()) masked.delete(name);
-  const recorded = withoutSecrets(program, asked, { config: settings.config, environment: ownEnvironment(), masked });
+  const recorded = withoutSecrets(program, asked, {
+    config: settings.config,
+    environment: ownEnvironment(),
+    masked,
+    isDry: flags.dryRun === true && flags.requiresSecrets !== true,
+  });
   return { diagnostics, ready: { ...recorded, at } };
 }
 

@@ -1,8 +1,9 @@
-// What a run, or one visit of a step, has changed in its worktree, as a patch that people read.
+// What a run, or one visit of a step, has changed in its worktree, as a patch that people read. Secrets in it are masked.
 
 import { type Before, startFacts } from '../drivers/conductor/workspace.ts';
 import { Repository } from '../drivers/git/repository.ts';
 import type { RunState } from '../kernel/state.ts';
+import type { Redactor } from '../sys/secrets.ts';
 import { visitsOf } from '../view/visits.ts';
 import { ownEnvironment } from './project.ts';
 import { workspaceOf } from './workspace.ts';
@@ -19,7 +20,7 @@ const PATCH_BYTES_MAX = 1 << 20;
 const DIFF = ['diff-tree', '-r', '-p', '-M', '--no-ext-diff', '--no-textconv', '--no-color'];
 
 /** `step`: the visit that it belongs to; null: the whole run. */
-export async function runPatch(state: RunState, step: string | null): Promise<RunPatch> {
+export async function runPatch(state: RunState, step: string | null, redactor: Redactor): Promise<RunPatch> {
   const workspace = await workspaceOf(state);
   if (workspace === null || state.request === null)
     return nothing('The run has no worktree of its own, so nothing can be compared.');
@@ -30,7 +31,9 @@ export async function runPatch(state: RunState, step: string | null): Promise<Ru
   const { git, path, gitDir, commonDir } = opened.value.info;
   const answer = await git.inTree(path, gitDir, commonDir).ask([...DIFF, trees.from, trees.to, '--']);
   if (answer.status !== 0) return nothing('The objects of git that it compares are gone.');
-  const text = answer.stdout.subarray(0, PATCH_BYTES_MAX).toString('utf8');
+  // More than is shown, so that the cut shows no part of a secret.
+  const masked = redactor.redactBytes(answer.stdout.subarray(0, 2 * PATCH_BYTES_MAX));
+  const text = masked.subarray(0, PATCH_BYTES_MAX).toString('utf8');
   if (text === '') return nothing('Nothing has changed.');
   return { text, truncated: answer.stdout.length > PATCH_BYTES_MAX, message: null };
 }

@@ -94,15 +94,15 @@ export function requireSecrets(runId: string, named: ReadonlySet<string>, enviro
 
 /**
  * A Program and a request without secrets. `masked`: variables that have references already. Refuses secrets that are known
- * only by their kind, since steps could not have them, and references without a value.
+ * only by their kind, since steps could not have them, and references without a value, unless nothing will run.
  */
 export function withoutSecrets(
   program: Program,
   request: RunRequest,
-  { config, environment, masked: already }: RecordedPlace & { readonly masked: ReadonlySet<string> },
+  { config, environment, masked: already, isDry = false }: RecordedPlace & { readonly masked: ReadonlySet<string> },
 ): { readonly program: Program; readonly request: RunRequest } {
   const named = new Set([...namesOfProgram(program), ...namesIn(request)]);
-  requireSecrets(request.id, named, environment);
+  if (!isDry) requireSecrets(request.id, named, environment);
   const secrets = secretsOf(environment, config, { cwd: request.cwd, named });
   const kinds = new Set<string>();
   secrets.onKind = (label) => void kinds.add(label);
@@ -125,6 +125,8 @@ export function withoutSecrets(
 export interface RecordedPlace {
   readonly config: Pick<Config, 'secretNames'>;
   readonly environment: Variables;
+  /** Nothing will run. */
+  readonly isDry?: boolean;
 }
 
 /** Without defaults of the variables of the run: the request has what counts of them. */

@@ -74,6 +74,7 @@ async function refusalOf(project: Project, { path, workflow, variables, sim }: S
       var: Object.entries(variables).map(([name, value]) => `${name}=${value}`),
       ...(sim ? { adapter: 'sim' } : {}),
       dryRun: true,
+      requiresSecrets: true,
       allowance: {},
     });
     if (!hasErrors(diagnostics)) return null;

@@ -64,7 +64,7 @@ export function testFromRun(run: RecordedRun): string {
     ...(run.workflow === null ? [] : [`${tomlTable('', { workflow: run.workflow }).trim()}\n`]),
     tomlTable('[[test]]', head),
     ...rules.map((rule) => tomlTable(`[[test.${rule.kind}]]`, timed(rule, story.isParallel))),
-    tomlTable('[test.expect]', expectationsOf(state, isStable, story.repository)),
+    tomlTable('[test.expect]', expectationsOf(story, isStable)),
   ].join('\n');
 }
 
@@ -86,7 +86,10 @@ class RecordedStory {
   readonly files = new Map<string, string>();
   readonly #run: RecordedRun;
   readonly #reports = new Map<string, { readonly outputs: Outputs; readonly notes: string | null }>();
-  readonly #asked = new Map<string, number>();
+  /** Gates. `isInScripts`: only steps in `scripted` have asked. */
+  readonly #asked = new Map<string, { readonly at: number; readonly isInScripts: boolean }>();
+  /** Steps whose scripts ask gates and do more: rules answer these scripts, so that nothing is asked in the test. */
+  readonly scripted = new Set<string>();
   /** When agents ended their previous prompt. */
   readonly #freeSince = new Map<string, number>();
   readonly repository: RecordedRepository;
@@ -114,8 +117,7 @@ class RecordedStory {
         if (this.state.steps.get(input.step)?.status === 'running') this.#reports.set(input.step, input);
         return;
       case 'gate-asked':
-        this.#asked.set(input.gate, at);
-        return;
+        return this.#gateAsked(input.gate, input.step, at);
       case 'gate-decided':
         return this.#decided(input, at);
       case 'event-emitted':
@@ -203,8 +205,7 @@ class RecordedStory {
   }
 
   #commandFinished(step: StepState, spec: CommandSpec<FilledText>, outcome: Outcome, at: number): void {
-    const call = meowCallOf(this.#run.text(spec.script));
-    if (call !== null && !call.usesFiles) return;
+    if (this.#isCall(spec)) return;
     const { id, attempt } = step;
     const common = { step: id, times: 1 };
     if (neverEnded(step, outcome)) return this.#add('command', id, { ...common, hangs: true });
@@ -224,6 +225,19 @@ class RecordedStory {
       files: files.length === 0 ? undefined : Object.fromEntries(files),
     };
     this.#add('command', id, entries, ms);
+  }
+
+  /** A command that the test answers itself. */
+  #isCall(spec: CommandSpec<FilledText>): boolean {
+    const call = meowCallOf(this.#run.text(spec.script));
+    return call !== null && !call.usesFiles;
+  }
+
+  #gateAsked(gate: string, step: string, at: number): void {
+    const spec = this.state.steps.get(step)?.effect;
+    const isInScript = spec?.kind === 'command' && !this.#isCall(spec);
+    if (isInScript) this.scripted.add(step);
+    this.#asked.set(gate, { at, isInScripts: isInScript && this.#asked.get(gate)?.isInScripts !== false });
   }
 
   #promptFinished(
@@ -254,7 +268,9 @@ class RecordedStory {
 
   #decided({ gate, verdict }: Extract<Input, { kind: 'gate-decided' }>, at: number): void {
     const asked = this.#asked.get(gate);
-    const after = asked === undefined || at - asked < SHORT_MS ? undefined : formatDuration(at - asked);
+    if (asked?.isInScripts === true) return;
+    const waited = asked === undefined ? 0 : at - asked.at;
+    const after = waited < SHORT_MS ? undefined : formatDuration(waited);
     const { approved, by, notes, answer } = verdict;
     const decide = answer !== null ? 'answer' : approved ? 'approve' : 'reject';
     const who = verdict.proof?.kind === 'signature' && !by.startsWith('ssh:') ? `ssh:${by}` : by;
@@ -337,21 +353,22 @@ const VALUE_MAX = 2_000;
 
 /** Values that differ in every run. */
 const VOLATILE = new Set(['session_id', 'terminal', 'workdir', 'adapter', 'denied']);
+/** Outputs that the verdict about a gate adds to a step. */
+const OF_VERDICTS = new Set(['decided_by', 'notes', 'reason', 'answer']);
 
 function expectationsOf(
-  state: RunState,
+  { state, repository, scripted }: RecordedStory,
   isStable: (value: Json) => boolean,
-  repository: RecordedRepository,
 ): Rule['entries'] {
+  const isExpected = (step: string, name: string): boolean =>
+    !VOLATILE.has(name) && !name.includes('.') && !(scripted.has(step) && OF_VERDICTS.has(name));
   const { steps, error } = statusView(state);
   const each = Object.entries(steps);
   const files = Object.entries(repository.expectedFiles()).filter(([, expected]) => isStable(expected));
   const outcomes = each.flatMap(([id, { outcome }]) => (outcome === null ? [] : [[id, outcome] as const]));
   const outputs = each.flatMap(([id, step]) =>
     Object.entries(step.outputs).flatMap(([name, value]) =>
-      step.outcome !== null || VOLATILE.has(name) || name.includes('.') || !isStable(value)
-        ? []
-        : [[`${id}.${name}`, value] as const],
+      step.outcome === null && isExpected(id, name) && isStable(value) ? [[`${id}.${name}`, value] as const] : [],
     ),
   );
   const failed = Object.entries({ step: error?.step, type: error?.type }).filter(([, text]) => text);

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { Adapters } from '../app/adapters.ts';
 import { firstError, OutputPlaces, searchOutput } from '../app/output-places.ts';
 import { type AttemptOutput, attemptOutput, type ByteStream, ConvertedTexts } from '../app/output-streams.ts';
+import { redactorOfRun } from '../app/redact.ts';
 import { runHead } from '../app/run-feed.ts';
 import { runPatch } from '../app/run-patch.ts';
 import { CLEANUP_STEP, type ReadRun, readRun, type Store } from '../app/runs.ts';
@@ -118,7 +119,8 @@ export const RUN_DOCUMENTS: Readonly<Record<string, RunDocument>> = {
 
   diff: async ({ store, id }, query) => {
     const { state } = await readRun(store, id);
-    return jsonReply((await runPatch(state, query.optional('step'))) satisfies DiffDocument);
+    const redactor = redactorOfRun(store.files(id).localPath(''));
+    return jsonReply((await runPatch(state, query.optional('step'), redactor)) satisfies DiffDocument);
   },
 };
 

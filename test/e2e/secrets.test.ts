@@ -8,6 +8,7 @@ import { formsOf } from '../../src/sys/secret-forms.ts';
 import { ConductorRig, evaluate, says, validate, work } from '../fixtures/conductor/rig.ts';
 import { Rig, shellStep, until } from '../rig/rig.ts';
 import { attempts } from '../rig/sample.ts';
+import { Ui } from '../rig/ui.ts';
 
 /** Characters that shells, JSON, URLs and TOML treat in their own ways. */
 const ODD = [
@@ -98,6 +99,14 @@ async function views(rig: Rig): Promise<readonly string[]> {
     printed.push(stdout, stderr);
   }
   return printed;
+}
+
+/** What the page shows of the changes in a run's worktree. */
+async function pageDiff(rig: Rig): Promise<string> {
+  await using ui = await Ui.start(rig);
+  const { text } = await ui.request('/data/run/project/r/diff');
+  expect(text).toContain('work.txt');
+  return text;
 }
 
 const VARIABLES = `[main.variables]
@@ -232,7 +241,7 @@ describe('0 of the planted secrets are found in anything of ours, and steps got 
       const ran = await rig.meowWith(environment, 'run', 'w.yaml', '--id', 'r');
       expect([0, 1], ran.stderr).toContain(ran.code);
       expect(rig.read('got-agent')).toBe(environment.API_TOKEN);
-      const printed = [ran.stdout, ran.stderr, ...(run % 10 === 0 ? await views(rig) : [])];
+      const printed = [ran.stdout, ran.stderr, ...(run % 10 === 0 ? [...(await views(rig)), await pageDiff(rig)] : [])];
       expect(leaks(rig, values, printed)).toEqual([]);
     }
   }, 600_000);
@@ -297,6 +306,22 @@ describe('a secret', () => {
     expect(await rig.meowWith(environment, 'resume', 'r')).toMatchObject({ code: 0 });
     expect(rig.read('got-prompt')).toBe(environment.API_TOKEN.trim());
     expect(leaks(rig, [environment.API_TOKEN], [])).toEqual([]);
+  });
+
+  test('need not be there for a dry run, a plan or a proof', async () => {
+    await using rig = await Rig.setup();
+    rig.write('w.meow.toml', `${WITH_ENV}${shellStep('a', 'test {{x}} != y')}`);
+    expect(await rig.meowWith({ PLANTED_X: 'a value' }, 'run', 'w.meow.toml', '--id', 'r')).toMatchObject({ code: 0 });
+    for (const args of [
+      ['run', 'w.meow.toml', '--dry-run'],
+      ['prove', 'w.meow.toml'],
+      ['plan', 'w.meow.toml', '--since', 'r'],
+      ['fork', 'r', '--dry-run'],
+    ])
+      expect(await rig.meow(...args), args.join(' ')).toMatchObject({ code: 0, stderr: '' });
+    expect(await rig.meow('plan', 'w.meow.toml', '--since', 'r')).toMatchObject({
+      stdout: expect.stringContaining('would keep 1 of 1') as string,
+    });
   });
 
   test('that an agent reports is in no record, and later steps get it', async () => {

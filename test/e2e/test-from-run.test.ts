@@ -174,6 +174,19 @@ test('decisions about one gate, in their order', async () => {
   expect(await rig.meow('test', 'g.test.toml')).toMatchObject({ code: 0 });
 });
 
+test('a decision that a longer script waits for is part of what the script answers', async () => {
+  await using rig = await Rig.setup();
+  const command = 'meow await-approval ship && echo shipped';
+  rig.write('w.meow.toml', `[main]\n[[main.steps]]\nid = "one"\nexecutor = "shell"\ncommand = "${command}"\n`);
+  expect(await rig.meow('run', 'w.meow.toml', '--id', 'w', '--no-wait')).toMatchObject({ code: 3 });
+  await rig.meow('approve', 'w', 'ship');
+  expect(await rig.meow('resume', 'w')).toMatchObject({ code: 0 });
+  await rig.meow('test', '--from', 'w', '-o', 'w.test.toml');
+  expect(rig.read('w.test.toml')).not.toContain('[[test.gate]]');
+  const { stdout, code } = await rig.meow('test');
+  expect({ stdout, code }).toMatchObject({ code: 0 });
+});
+
 test('the test fails when a step of the workflow is removed', async () => {
   await using rig = await Rig.setup();
   const step = (id: string): string => `[[main.steps]]\nid = "${id}"\nexecutor = "shell"\ncommand = "echo ${id}"\n`;
