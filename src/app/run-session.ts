@@ -316,6 +316,7 @@ function maskedReporter(reporter: Reporter, secrets: Secrets): Reporter {
     close: () => reporter.close?.(),
     note: (line) => reporter.note(secrets.redact(line)),
     warn: (line) => reporter.warn(secrets.redact(line)),
+    bell: () => reporter.bell?.(),
     end: (state, exit, work) => reporter.end(state, exit, work),
     abandon: () => reporter.abandon(),
   };

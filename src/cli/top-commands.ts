@@ -10,7 +10,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 import { messageOf } from '../app/agent-requests.ts';
 import { decideGate } from '../app/decide-gate.ts';
-import { pageAddress } from '../app/page-address.ts';
+import { pageAddress, runPath } from '../app/page-address.ts';
 import type { NamedProject } from '../app/projects.ts';
 import { agentTerminal } from '../app/run-agents.ts';
 import { readRun, storeOf } from '../app/runs.ts';
@@ -56,7 +56,7 @@ export async function recordedVerdict({ project, id }: PlacedRun, gate: string):
 
 /** Opens the page of the run. Says what follows. */
 export function openPage({ project, id }: PlacedRun, failed: (message: string) => void): string {
-  const url = pageAddress(`/p/${encodeURIComponent(project.name)}/r/${encodeURIComponent(id)}/timeline`);
+  const url = pageAddress(runPath(project.name, id));
   if (url === null) return 'no page is served now; serve it in another terminal: meow ui';
   openInBrowser(url, failed);
   return 'opened in the browser';

@@ -1,60 +1,16 @@
 // Notifications: what arrives, at receivers of all kinds, whatever is killed; and that no run waits for them.
 
 import { createHmac } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { chmodSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
+import { Terminal } from '../rig/terminal.ts';
+import { accept, WebhookReceiver } from '../rig/webhook-receiver.ts';
 
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-/** `respond` gets the number of the request, from 1. */
-class Receiver implements AsyncDisposable {
-  readonly all: Received[] = [];
-  readonly #server: Server;
-
-  static async start(respond: (count: number, response: ServerResponse) => void, port = 0): Promise<Receiver> {
-    const receiver = new Receiver(respond);
-    await new Promise<void>((resolve) => receiver.#server.listen(port, '127.0.0.1', resolve));
-    return receiver;
-  }
-
-  private constructor(respond: (count: number, response: ServerResponse) => void) {
-    this.#server = createServer((request, response) => {
-      let body = '';
-      request.setEncoding('utf8').on('data', (text: string) => {
-        body += text;
-      });
-      request.on('end', () => {
-        this.all.push({ headers: request.headers, body });
-        respond(this.all.length, response);
-      });
-    });
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.port}/hook`;
-  }
-
-  messages(): readonly Readonly<Record<string, unknown>>[] {
-    return this.all.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-}
-
-const accept = (_: number, response: ServerResponse): void => void response.end('ok');
+const LINK_LOCAL_NAMES = join(import.meta.dirname, '../fixtures/link-local-names.cjs');
 
 function attempts(rig: Rig, run: string): readonly Readonly<Record<string, unknown>>[] {
   const path = `.meow/workflows/${run}/notified.jsonl`;
@@ -73,7 +29,7 @@ const GATE = '[[main.steps]]\nid = "g"\nexecutor = "branch"\ncondition = "meow a
 
 test('a failed run is told with every key, signed, and to a command', async () => {
   await using rig = await Rig.setup();
-  await using receiver = await Receiver.start(accept);
+  await using receiver = await WebhookReceiver.start(accept);
   rig.write(
     '.meow/config.toml',
     `[notify]\nwebhook = { url = "$HOOK", secret = "$SIGNING" }\ncommand = "cat > got.json; echo $MEOW_NOTICE $MEOW_WORKFLOW $MEOW_STEP > got"\n`,
@@ -116,6 +72,28 @@ test('a failed run is told with every key, signed, and to a command', async () =
   expect(rig.read('.meow/workflows/r1/notified.jsonl')).not.toContain('between us');
 });
 
+test('a message links to the page of its run while one is served, without its token', async () => {
+  await using rig = await Rig.setup();
+  await using receiver = await WebhookReceiver.start(accept);
+  rig.write('.meow/config.toml', `[notify]\nwebhook = "${receiver.url}"\n`);
+  rig.write('w.meow.toml', FAILING);
+  const page = rig.start('ui', '--port', '0');
+  await until(() => rig.exists('../home/.meow/page.json'), 'the page');
+  const { url } = JSON.parse(rig.read('../home/.meow/page.json')) as { url: string };
+  await rig.meow('run', 'w.meow.toml', '--id', 'r1');
+  await until(() => receiver.all.length === 1, 'the message');
+  const [server, token] = url.split('#');
+  expect(token).toMatch(/^token=./);
+  const link = `${server?.replace(/\/$/, '')}/p/${basename(rig.folder)}/r/r1/timeline`;
+  expect(receiver.messages()).toMatchObject([{ run: 'r1', url: link }]);
+  page.kill('SIGTERM');
+  await page.ended;
+  await rig.meow('run', 'w.meow.toml', '--id', 'r2');
+  await until(() => receiver.all.length === 2, 'the second message');
+  expect(receiver.messages()[1]).toMatchObject({ run: 'r2', url: null });
+  await senderEnds(rig);
+});
+
 /** Each answers once so, and then accepts. The error is that of the first attempt. */
 const BAD_RECEIVERS: readonly (readonly [string, (response: ServerResponse) => void, string])[] = [
   ['answers 500', (response) => void response.writeHead(500).end(), 'status 500'],
@@ -137,7 +115,7 @@ const BAD_RECEIVERS: readonly (readonly [string, (response: ServerResponse) => v
 
 test.concurrent.each(BAD_RECEIVERS)('a receiver that %s gets the message again', async (_, respond, error) => {
   await using rig = await Rig.setup();
-  await using receiver = await Receiver.start((count, response) => {
+  await using receiver = await WebhookReceiver.start((count, response) => {
     if (count === 1) respond(response);
     else response.end();
   });
@@ -156,14 +134,14 @@ test.concurrent.each(BAD_RECEIVERS)('a receiver that %s gets the message again',
 
 test.concurrent('a receiver that is down gets the message when it is back', async () => {
   await using rig = await Rig.setup();
-  const gone = await Receiver.start(accept);
+  const gone = await WebhookReceiver.start(accept);
   const { port, url } = gone;
   await gone[Symbol.asyncDispose]();
   rig.write('.meow/config.toml', `[notify]\nwebhook = "${url}"\n`);
   rig.write('w.meow.toml', FAILING);
   await rig.meow('run', 'w.meow.toml', '--id', 'r1');
   await until(() => attempts(rig, 'r1').length > 0, 'the first attempt');
-  await using receiver = await Receiver.start(accept, port);
+  await using receiver = await WebhookReceiver.start(accept, port);
   await senderEnds(rig);
   expect(receiver.all).toHaveLength(1);
   expect(String(attempts(rig, 'r1')[0]?.['error'])).toContain('ECONNREFUSED');
@@ -171,7 +149,7 @@ test.concurrent('a receiver that is down gets the message when it is back', asyn
 
 test('a gate is told while it waits, and its command decides it; the sender ends after the run', async () => {
   await using rig = await Rig.setup();
-  await using receiver = await Receiver.start(accept);
+  await using receiver = await WebhookReceiver.start(accept);
   rig.write(
     '.meow/config.toml',
     `[notify]\non = ["gate", "done"]\nwebhook = { url = "${receiver.url}", format = "slack" }\nrepeat = "1s"\n`,
@@ -193,7 +171,7 @@ test('a gate is told while it waits, and its command decides it; the sender ends
 
 test('a run whose engine was killed is told as stuck; if its sender was killed too, by that of the next run', async () => {
   await using rig = await Rig.setup();
-  await using receiver = await Receiver.start(accept);
+  await using receiver = await WebhookReceiver.start(accept);
   rig.write('.meow/config.toml', `[notify]\nwebhook = "${receiver.url}"\n`);
   rig.write('w.meow.toml', waitingStep('hold'));
   // It has nothing to tell itself.
@@ -214,7 +192,7 @@ test('a run whose engine was killed is told as stuck; if its sender was killed t
 
 test('a message that was on its way when the sender was killed arrives from the next one, with the same id', async () => {
   await using rig = await Rig.setup();
-  await using receiver = await Receiver.start((count, response) => {
+  await using receiver = await WebhookReceiver.start((count, response) => {
     if (count > 1) response.end();
   });
   rig.write('.meow/config.toml', `[notify]\nwebhook = "${receiver.url}"\n`);
@@ -232,7 +210,7 @@ test('a message that was on its way when the sender was killed arrives from the 
 
 test('meow notify test tries every channel; its exit code says whether all accepted', async () => {
   await using rig = await Rig.setup();
-  await using receiver = await Receiver.start(
+  await using receiver = await WebhookReceiver.start(
     (count, response) => void response.writeHead(count > 1 ? 500 : 200).end(),
   );
   const none = await rig.meow('notify', 'test');
@@ -263,6 +241,80 @@ test('meow notify test tries every channel; its exit code says whether all accep
     expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining(error)]);
   }
 });
+
+test('what is decided within `after` is not told; what waits longer is told then', async () => {
+  await using rig = await Rig.setup();
+  await using receiver = await WebhookReceiver.start(accept);
+  const configure = (after: string): void =>
+    rig.write('.meow/config.toml', `[notify]\non = ["gate"]\nwebhook = "${receiver.url}"\nafter = "${after}"\n`);
+  rig.write('w.meow.toml', GATE);
+  for (const [id, after] of [
+    ['r1', '1h'],
+    ['r2', '2s'],
+  ] as const) {
+    configure(after);
+    const run = rig.start('run', 'w.meow.toml', '--id', id);
+    await rig.decided(id, 'gate-asked g');
+    await until(() => rig.exists('../home/.meow/sender.lock'), 'the sender');
+    if (id === 'r2') await until(() => receiver.all.length > 0, 'the message');
+    expect((await rig.meow('approve', id, 'release')).code).toBe(0);
+    expect((await run.ended).code).toBe(0);
+    await senderEnds(rig);
+  }
+  const [{ run, since, at } = {}, ...more] = receiver.messages();
+  expect([run, more]).toEqual(['r2', []]);
+  expect(Date.parse(String(at)) - Date.parse(String(since))).toBeGreaterThanOrEqual(2_000);
+});
+
+test('Discord gets a content, and the desktop a title and a text', async () => {
+  await using rig = await Rig.setup();
+  await using receiver = await WebhookReceiver.start(accept);
+  rig.write(
+    '.meow/config.toml',
+    `[notify]\ndesktop = true\nwebhook = { url = "${receiver.url}", format = "discord" }\n`,
+  );
+  rig.write('programs/notify-send', '#!/bin/sh\nprintf "%s\\n" "$@" > shown\n');
+  chmodSync(rig.path('programs/notify-send'), 0o755);
+  const PATH = `${rig.path('programs')}:${rig.environment['PATH'] ?? ''}`;
+  const { code, stdout } = await rig.meowWith({ PATH }, 'notify', 'test');
+  expect([code, stdout]).toEqual([0, 'webhook: accepted\ndesktop: accepted\n']);
+  const title = `${rig.folder} sends a test`;
+  expect(receiver.messages()).toEqual([{ content: `${title}\na test of meow notify` }]);
+  if (process.platform === 'linux')
+    expect(rig.read('shown')).toBe(`--app-name=meow\n--\n${title}\na test of meow notify\n`);
+});
+
+test('the terminal of a run rings only if it is asked to', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', FAILING);
+  using terminal = new Terminal(rig, { columns: 90, rows: 20 });
+  terminal.record(rig.path('printed'));
+  for (const [id, bell] of [
+    ['quiet', false],
+    ['loud', true],
+  ] as const) {
+    rig.write('.meow/config.toml', `[notify]\nbell = ${bell}\n`);
+    terminal.type(`meow run w.meow.toml --id ${id}; echo "it is $((1 + 1)) $PPID" | sed s/$PPID/over-${id}/`);
+    await until(
+      () => rig.exists('printed') && rig.read('printed').includes(`it is 2 over-${id}`),
+      'the end of the run',
+    );
+    expect(rig.read('printed').includes('\u0007')).toBe(bell);
+  }
+});
+
+test.each(['169.254.169.254', '127.0.0.1 169.254.1.1', 'fe80::1', '::ffff:169.254.169.254'])(
+  'a name that resolves to %s is refused',
+  async (addresses) => {
+    await using rig = await Rig.setup();
+    rig.write('.meow/config.toml', '[notify]\nwebhook = "http://receiver.test/hook"\n');
+    const environment = { NODE_OPTIONS: `--require ${LINK_LOCAL_NAMES}`, LINK_LOCAL: addresses };
+    expect(await rig.meowWith(environment, 'notify', 'test')).toMatchObject({
+      code: 1,
+      stdout: 'webhook: not accepted: receiver.test resolves to a link-local address\n',
+    });
+  },
+);
 
 test('a webhook that is no URL is refused when the run is started, with its place', async () => {
   await using rig = await Rig.setup();

@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { formsOf } from '../../src/sys/secret-forms.ts';
 import { ConductorRig, evaluate, says, validate, work } from '../fixtures/conductor/rig.ts';
+import { OtlpReceiver } from '../rig/otlp-receiver.ts';
 import { Rig, shellStep, until } from '../rig/rig.ts';
 import { attempts } from '../rig/sample.ts';
 import { Ui } from '../rig/ui.ts';
+import { accept, WebhookReceiver } from '../rig/webhook-receiver.ts';
 
 /** Characters that shells, JSON, URLs and TOML treat in their own ways. */
 const ODD = [
@@ -246,6 +248,56 @@ describe('0 of the planted secrets are found in anything of ours, and steps got 
     }
   }, 600_000);
 });
+
+test('0 of the planted secrets arrive in a notification or a trace', async () => {
+  for (let run = 0; run < attempts(12); run++) {
+    await using rig = await Rig.setup();
+    await using hook = await WebhookReceiver.start(accept);
+    await using traces = await OtlpReceiver.start();
+    const environment = { API_TOKEN: secret(), PLANTED_GIVEN: secret(), SIGNING_SECRET: secret() };
+    const kind = `ghp_${hash(environment.API_TOKEN).slice(0, 36)}`;
+    const format = run % 2 === 0 ? 'json' : 'slack';
+    rig.write(
+      '.meow/config.toml',
+      `[notify]
+on = ["gate", "failed", "done"]
+webhook = { url = "${hook.url}", format = "${format}", secret = "$SIGNING_SECRET" }
+command = '''cat >> told; printf %s "$MEOW_TEXT" >> told'''
+[telemetry]
+otlp = "${traces.url}"
+`,
+    );
+    rig.write('kind', kind);
+    const say = shellStep('say', `printf '%s' "$API_TOKEN"`, 'shell_outputs = { t = { source = "stdout" } }');
+    const gate = `[[main.steps]]\nid = "gate"\nexecutor = "branch"\nneeds = ["say"]
+condition = '''meow await-approval release --prompt "Use $API_TOKEN, {{say.outputs.t}}, {{given}} or $(cat kind)?"'''\n`;
+    const fail = shellStep(
+      'fail',
+      'printf "no %s" "$API_TOKEN" >&2',
+      'needs = ["gate"]\nshell_outputs = { f = { source = "file:{{given}}/{{say.outputs.t}}" } }',
+    );
+    rig.write('w.meow.toml', `[main]\n${VARIABLES}${say}${gate}${fail}`);
+    const running = rig.startWith(environment, 'run', 'w.meow.toml', '--id', 'r');
+    const early = await Promise.race([running.ended, until(() => hook.all.length > 0, 'the gate')]);
+    expect(early).toBeUndefined();
+    // Who decides has none of the secrets.
+    expect((await rig.meow('approve', 'r', 'release')).code).toBe(0);
+    expect((await running.ended).code).toBe(1);
+    await until(() => rig.processes().length === 0, 'the sender to end');
+    expect(hook.all).toHaveLength(2);
+    expect(hook.all[0]?.body).toContain('•••API_TOKEN');
+    expect(hook.all[1]?.body).toContain('•••PLANTED_GIVEN');
+    expect(traces.spans.map(({ name }) => name)).toContain('step fail');
+    expect(traces.spans.find(({ name }) => name === 'step fail')?.message).toContain('•••PLANTED_GIVEN');
+    const sent = [
+      ...hook.all.map(({ headers, body }) => `${JSON.stringify(headers)}\n${body}`),
+      ...traces.requests.map(({ headers, body }) => `${JSON.stringify(headers)}\n${Buffer.from(body).toString()}`),
+      rig.read('told'),
+    ];
+    const values = [...Object.values(environment), kind];
+    expect(leaks(rig, values, sent), JSON.stringify(environment)).toEqual([]);
+  }
+}, 600_000);
 
 describe('a secret', () => {
   const WITH_ENV = `[main]\n[main.variables]\nx = { secret = true, env = "PLANTED_X" }\n`;

@@ -30,6 +30,8 @@ export interface ReceivedRequest {
   readonly headers: IncomingMessage['headers'];
   readonly at: number;
   readonly spans: readonly ReceivedSpan[];
+  /** As it was sent, without compression. */
+  readonly body: Uint8Array;
 }
 
 export class OtlpReceiver implements AsyncDisposable {
@@ -53,7 +55,7 @@ export class OtlpReceiver implements AsyncDisposable {
         const bytes = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
         const contentType = headers['content-type'] ?? '';
         const spans = contentType === 'application/json' ? spansOfJson(bytes) : spansOfProtobuf(bytes);
-        if (status === 200) this.requests.push({ path: url, contentType, headers, at: Date.now(), spans });
+        if (status === 200) this.requests.push({ path: url, contentType, headers, at: Date.now(), spans, body: bytes });
         response.writeHead(status, { 'content-type': contentType }).end(contentType === 'application/json' ? '{}' : '');
       });
     });

@@ -23,6 +23,11 @@ export class Terminal implements Disposable {
     this.#tmux('send-keys', '-t', 'main', 'Enter');
   }
 
+  /** All bytes that programs print from now on go to a file, too. */
+  record(path: string): void {
+    this.#tmux('pipe-pane', '-t', 'main', `cat > '${path}'`);
+  }
+
   /** In tmux notation: `C-c`. */
   press(key: string): void {
     this.#tmux('send-keys', '-t', 'main', key);

@@ -3,6 +3,7 @@
 import { dirname } from 'node:path';
 
 import { formatMoment } from '../../base/time.ts';
+import { pageLink } from '../page-address.ts';
 import { projectAt } from '../project.ts';
 import type { LooseNotice } from './announcements.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -25,7 +26,7 @@ export function looseNotice(
     text,
     since: formatMoment(since),
     command,
-    url: null,
+    url: pageLink(dirname(meow), null),
   });
   return {
     pass() {

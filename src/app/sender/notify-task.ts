@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { formatDuration, formatMoment } from '../../base/time.ts';
 import { type Notice, Notices } from '../../view/notices.ts';
 import { resumeArguments } from '../../view/status.ts';
+import { pageLink } from '../page-address.ts';
 import { redactorOfRun } from '../redact.ts';
 import { Dispatcher, type NoticeFacts } from './dispatcher.ts';
 import type { SendTask, SentRun, TaskMaker } from './sender.ts';
@@ -100,7 +101,7 @@ function factsOf({ id, folder, project, program, state }: SentRun, notice: Notic
       text: redactorOfRun(folder).redact(text),
       since: formatMoment(since),
       command,
-      url: null,
+      url: pageLink(dirname(project.meow), id),
     }),
   };
 }

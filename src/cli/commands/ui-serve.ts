@@ -51,7 +51,7 @@ export async function serveUi(flags: ServeFlags): Promise<number> {
   else printLine(url);
   if (flags.listen !== undefined) warn(remarkOn(`${place.host}:${port}`, tls !== null));
   const opened = flags.open === true ? openInBrowser(url) : null;
-  const forget = notePageAddress(url);
+  const forget = notePageAddress(url, flags.project);
   const status = await untilKilled();
   forget();
   opened?.remove();
