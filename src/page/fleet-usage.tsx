@@ -5,7 +5,7 @@ import type { SchedulesDocument, UsageDocument } from '../web/protocol.ts';
 import { useDocument } from './document-store.ts';
 import { fleet } from './fleet-store.ts';
 import { amountText, Meter, NOTHING_SPENT, sum } from './money.tsx';
-import { Next } from './schedule-page.tsx';
+import { NextTime } from './next-time.tsx';
 import { dollars, line, moment } from './shown-text.ts';
 import { dayOf } from './usage-sums.ts';
 import { now } from './clock.ts';
@@ -100,7 +100,7 @@ function NextScheduled() {
     <div class="l">
       <a href="/schedule">Next on schedule</a>
       <span class="num">
-        {line(first.name, 40)} · <Next at={first.next} />
+        {line(first.name, 40)} · <NextTime at={first.next} />
       </span>
     </div>
   );
