@@ -15,7 +15,7 @@ const BUDGETS_MAX = 4;
 
 export function FleetUsage() {
   const runs = fleet.value?.runs ?? [];
-  const spent = runs.reduce((all, { cost }) => all + (cost?.tokens ?? 0) + (cost?.usd ?? 0), 0);
+  const spent = runs.reduce((all, { cost }) => all + (cost?.tokens ?? 0) + (cost?.known_usd ?? 0), 0);
   const usage = useDocument<UsageDocument>('/data/usage', spent);
   const today = dayOf(now.peek());
   const rows = usage.kind === 'loaded' ? usage.document.rows.filter(({ day }) => day === today) : [];
@@ -24,7 +24,9 @@ export function FleetUsage() {
     .filter(({ status }) => !hasEnded(status))
     .flatMap(({ id, project, cost, budget }) => {
       const limit = budget?.usd ?? null;
-      return limit === null ? [] : [{ id, project, usd: cost?.usd ?? 0, limit }];
+      return limit === null
+        ? []
+        : [{ id, project, usd: cost?.known_usd ?? 0, isLeast: (cost?.unknown_turns ?? 0) > 0, limit }];
     })
     .toSorted((a, b) => b.usd / b.limit - a.usd / a.limit);
   return (
@@ -49,11 +51,12 @@ export function FleetUsage() {
         </div>
         <Limits runs={runs} />
         <NextScheduled />
-        {budgets.slice(0, BUDGETS_MAX).map(({ id, project, usd, limit }) => (
+        {budgets.slice(0, BUDGETS_MAX).map(({ id, project, usd, isLeast, limit }) => (
           <div key={`${project}/${id}`}>
             <div class="l">
               <span>{line(id, 60)}</span>
               <span class="num">
+                {isLeast && '≥ '}
                 {dollars(usd)} of {dollars(limit)}
               </span>
             </div>
