@@ -1,21 +1,23 @@
 // The whole page: the bar, and what the address names.
 
 import { wallClock } from './clock.ts';
-import { ComparePage } from './compare-page.tsx';
 import { connection } from './connection.ts';
 import { exported } from './exported.ts';
 import { FleetPage } from './fleet-page.tsx';
-import { InboxPage } from './inbox-page.tsx';
 import { ITEM_KEYS, type KeyCommand, showsKeys, useKeys } from './keys.ts';
 import { KeysDialog } from './keys-dialog.tsx';
+import { loadLater } from './load-later.tsx';
 import { MessagePage } from './message-page.tsx';
 import { navigate, route } from './router.ts';
 import { RunPage } from './run/run-page.tsx';
-import { SchedulePage } from './schedule-page.tsx';
 import { age, line, moment } from './shown-text.ts';
 import { BottomBar, focusFind, TopBar } from './top-bar.tsx';
-import { UsagePage } from './usage-page.tsx';
-import { WorkflowsPage } from './workflows-page.tsx';
+
+const InboxPage = loadLater('page', async () => (await import('./pages.ts')).InboxPage);
+const WorkflowsPage = loadLater('page', async () => (await import('./pages.ts')).WorkflowsPage);
+const ComparePage = loadLater('page', async () => (await import('./pages.ts')).ComparePage);
+const UsagePage = loadLater('page', async () => (await import('./pages.ts')).UsagePage);
+const SchedulePage = loadLater('page', async () => (await import('./pages.ts')).SchedulePage);
 
 export function App() {
   useKeys('Everywhere', exported === null ? [...PAGE_KEYS, ...KEYS] : KEYS);

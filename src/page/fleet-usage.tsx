@@ -5,7 +5,7 @@ import type { SchedulesDocument, UsageDocument } from '../web/protocol.ts';
 import { useDocument } from './document-store.ts';
 import { fleet } from './fleet-store.ts';
 import { amountText, Meter, NOTHING_SPENT, sum } from './money.tsx';
-import { Next } from './schedule-page.tsx';
+import { NextTime } from './next-time.tsx';
 import { dollars, line, moment } from './shown-text.ts';
 import { dayOf } from './usage-sums.ts';
 import { now } from './clock.ts';
@@ -15,7 +15,7 @@ const BUDGETS_MAX = 4;
 
 export function FleetUsage() {
   const runs = fleet.value?.runs ?? [];
-  const spent = runs.reduce((all, { cost }) => all + (cost?.tokens ?? 0) + (cost?.usd ?? 0), 0);
+  const spent = runs.reduce((all, { cost }) => all + (cost?.tokens ?? 0) + (cost?.known_usd ?? 0), 0);
   const usage = useDocument<UsageDocument>('/data/usage', spent);
   const today = dayOf(now.peek());
   const rows = usage.kind === 'loaded' ? usage.document.rows.filter(({ day }) => day === today) : [];
@@ -24,7 +24,9 @@ export function FleetUsage() {
     .filter(({ status }) => !hasEnded(status))
     .flatMap(({ id, project, cost, budget }) => {
       const limit = budget?.usd ?? null;
-      return limit === null ? [] : [{ id, project, usd: cost?.usd ?? 0, limit }];
+      return limit === null
+        ? []
+        : [{ id, project, usd: cost?.known_usd ?? 0, isLeast: (cost?.unknown_turns ?? 0) > 0, limit }];
     })
     .toSorted((a, b) => b.usd / b.limit - a.usd / a.limit);
   return (
@@ -49,11 +51,12 @@ export function FleetUsage() {
         </div>
         <Limits runs={runs} />
         <NextScheduled />
-        {budgets.slice(0, BUDGETS_MAX).map(({ id, project, usd, limit }) => (
+        {budgets.slice(0, BUDGETS_MAX).map(({ id, project, usd, isLeast, limit }) => (
           <div key={`${project}/${id}`}>
             <div class="l">
               <span>{line(id, 60)}</span>
               <span class="num">
+                {isLeast && '≥ '}
                 {dollars(usd)} of {dollars(limit)}
               </span>
             </div>
@@ -100,7 +103,7 @@ function NextScheduled() {
     <div class="l">
       <a href="/schedule">Next on schedule</a>
       <span class="num">
-        {line(first.name, 40)} · <Next at={first.next} />
+        {line(first.name, 40)} · <NextTime at={first.next} />
       </span>
     </div>
   );

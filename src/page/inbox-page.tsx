@@ -14,7 +14,7 @@ import { ForeignText } from './foreign-text.tsx';
 import { GateActions } from './gate-actions.tsx';
 import { Consequences } from './gate-consequences.tsx';
 import { StatusIcon } from './icons.tsx';
-import { amountText } from './money.tsx';
+import { amountOf, amountText } from './money.tsx';
 import { askingOf, KIND_NAMES, needName } from './need-names.ts';
 import { shownNeeds } from './needs.ts';
 import { line, moment } from './shown-text.ts';
@@ -184,7 +184,7 @@ function Evidence({ need }: { readonly need: FleetNeed }) {
   const run = fleet.value?.runs.find(({ project, id }) => project === need.project && id === need.run);
   if (run === undefined) return null;
   const { cost, counts } = run;
-  const spent = cost && amountText({ usd: cost.usd ?? 0, tokens: cost.tokens ?? 0, unpriced: cost.unknown_turns });
+  const spent = cost && amountText(amountOf(cost));
   return (
     <div class="dim evidence">
       {counts !== null && (

@@ -1,6 +1,6 @@
 // Amounts of money: `≥` if a price is unknown, and a bar against the budget.
 
-import type { FleetRun } from '../view/fleet.ts';
+import type { FleetCost, FleetRun } from '../view/fleet.ts';
 import { dollars, tokens } from './shown-text.ts';
 
 export interface Amount {
@@ -16,6 +16,10 @@ export function sum(a: Amount, b: Amount): Amount {
   return { usd: a.usd + b.usd, tokens: a.tokens + b.tokens, unpriced: a.unpriced + b.unpriced };
 }
 
+export function amountOf({ known_usd: usd, tokens: count, unknown_turns: unpriced }: FleetCost): Amount {
+  return { usd, tokens: count ?? 0, unpriced };
+}
+
 /** `$2.41`, `≥ $4.02`, `≥ 12k tokens`; `—` if nothing was reported. */
 export function amountText({ usd, tokens: count, unpriced }: Amount): string {
   const atLeast = unpriced > 0 ? '≥ ' : '';
@@ -28,7 +32,7 @@ const HOT = 0.75;
 
 export function Spent({ run: { cost, budget } }: { readonly run: Pick<FleetRun, 'cost' | 'budget'> }) {
   if (cost === null) return <>—</>;
-  const spent = { usd: cost.usd ?? 0, tokens: cost.tokens ?? 0, unpriced: cost.unknown_turns };
+  const spent = amountOf(cost);
   const limit = budget?.usd ?? null;
   if (limit === null) return <>{amountText(spent)}</>;
   return (

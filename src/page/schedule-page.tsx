@@ -2,13 +2,13 @@
 
 import type { ScheduleDocument, SchedulesDocument } from '../web/protocol.ts';
 import { runAddress } from './addresses.ts';
-import { now } from './clock.ts';
 import { useDocument } from './document-store.ts';
 import { isFound } from './find.ts';
 import { fleet, pageTitle } from './fleet-store.ts';
 import { StatusIcon, statusWord } from './icons.tsx';
 import { MessagePage } from './message-page.tsx';
-import { age, line, moment } from './shown-text.ts';
+import { NextTime } from './next-time.tsx';
+import { line } from './shown-text.ts';
 
 export function SchedulePage() {
   pageTitle.value = 'Schedule';
@@ -92,7 +92,7 @@ function Row({ of }: { readonly of: ScheduleDocument }) {
         {problem !== null && <div class="bad-text">{line(problem)}</div>}
       </td>
       <td role="cell" class="num c-since">
-        {paused ? <span class="dim">paused</span> : <Next at={next} />}
+        {paused ? <span class="dim">paused</span> : <NextTime at={next} />}
       </td>
       <td role="cell" class="c-now">
         {recent.length === 0 && <span class="dim">none yet</span>}
@@ -108,16 +108,5 @@ function Row({ of }: { readonly of: ScheduleDocument }) {
         )}
       </td>
     </tr>
-  );
-}
-
-/** `02:00, in 13h 19m`; nothing if there is no next time. */
-export function Next({ at }: { readonly at: string | null }) {
-  const time = at === null ? NaN : Date.parse(at);
-  if (Number.isNaN(time)) return <span class="dim">no next time</span>;
-  return (
-    <>
-      {moment(time, now.value)}, in {age(time - now.value)}
-    </>
   );
 }

@@ -10,7 +10,7 @@ import { failsWithChildren } from '../kernel/ending.ts';
 import { retryDelay } from '../kernel/retry.ts';
 import { failsOwner, frameAround, isFinished, type RunState, type StepState, stepOf } from '../kernel/state.ts';
 import { undecidedRequests } from '../kernel/state.ts';
-import { entrySteps } from './graph.ts';
+import { entrySteps } from './entry-steps.ts';
 import { openGates } from './status.ts';
 
 export interface GateConsequences {

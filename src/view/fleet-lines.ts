@@ -111,9 +111,9 @@ const CLOCK_WIDTH_MIN = 72;
 
 function sumCosts(runs: readonly FleetRun[], ascii: boolean): string {
   const known = runs.flatMap(({ cost }) => (cost === null ? [] : [cost]));
-  const usd = known.reduce((sum, cost) => sum + (cost.usd ?? 0), 0);
+  const usd = known.reduce((sum, { known_usd }) => sum + known_usd, 0);
   if (usd === 0) return '';
-  return costOf({ usd, tokens: 0, unpriced: known.some((cost) => cost.usd === null) ? 1 : 0 }, ascii);
+  return costOf({ usd, tokens: 0, unpriced: known.some(({ unknown_turns }) => unknown_turns > 0) ? 1 : 0 }, ascii);
 }
 
 function costOf(cost: Parameters<typeof costText>[0], ascii: boolean): string {
@@ -236,8 +236,8 @@ function tookText({ duration_ms, clock_from }: FleetRun, now: number): string {
 /** `$2.41 of 10`. */
 function runCost({ cost, budget }: FleetRun, ascii: boolean): string {
   if (cost === null) return '';
-  const { usd, tokens, unknown_turns } = cost;
-  const text = costOf({ usd: usd ?? 0, tokens: tokens ?? 0, unpriced: unknown_turns }, ascii);
+  const { known_usd: usd, tokens, unknown_turns } = cost;
+  const text = costOf({ usd, tokens: tokens ?? 0, unpriced: unknown_turns }, ascii);
   const limit = budget?.usd ?? null;
   return limit === null ? text : `${text === '' ? '$0' : text} of ${limit}`;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { bad, ok, runKernel, START_TIME } from '../../test/kernel-rig/run-kernel.ts';
+import { success } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { Input } from '../kernel/input.ts';
 import type { RunState } from '../kernel/state.ts';
@@ -49,7 +50,7 @@ test('a run has every key of the contract', () => {
     counts: { pending: 0, running: 1, done: 1, failed: 0, skipped: 0 },
     now: 'b is running, by the agent w1',
     error: null,
-    cost: { usd: 0, tokens: 0, unknown_turns: 0 },
+    cost: { usd: 0, known_usd: 0, tokens: 0, unknown_turns: 0 },
     budget: { usd: null, tokens: null },
     engine: { pid: 7 },
     interrupted: false,
@@ -60,6 +61,15 @@ test('a run has every key of the contract', () => {
   expect(agents).toEqual([
     { project: 'p', run: 'r', id: 'w1', status: 'active', shown: 'active', adapter: null, step: 'b' },
   ]);
+});
+
+test('a turn without a price leaves the sum of the known prices', () => {
+  const answer = (effect: string, usd: number | null): Input => {
+    const outcome = { ...success(), usage: { usd, tokens: 10 } };
+    return { kind: 'effect-finished', effect, outcome };
+  };
+  const { cost } = entryOf(runKernel('a\nb\nc', answer('a#1', 2), answer('b#1', null)).state).run;
+  expect(cost).toEqual({ usd: null, known_usd: 2, tokens: 20, unknown_turns: 1 });
 });
 
 test('an open gate is a need, and the run is waiting', () => {

@@ -24,7 +24,7 @@ import {
   runStatus,
   type RunStatus,
 } from './status.ts';
-import { type CostView, costView, runDuration } from './usage.ts';
+import { type Cost, type CostView, costView, runDuration } from './usage.ts';
 
 export interface FleetView {
   /** Those that matter most to a person come first. */
@@ -33,6 +33,11 @@ export interface FleetView {
   readonly needs: readonly FleetNeed[];
   /** Of runs that have not ended. */
   readonly agents: readonly FleetAgent[];
+}
+
+/** `usd` is null if the price of a turn is unknown; `known_usd` sums the others. */
+export interface FleetCost extends CostView {
+  readonly known_usd: number;
 }
 
 export interface FleetRun {
@@ -58,7 +63,7 @@ export interface FleetRun {
   readonly now: string | null;
   /** Why it failed: the step that caused it, and a message. */
   readonly error: { readonly step: string | null; readonly message: string } | null;
-  readonly cost: CostView | null;
+  readonly cost: FleetCost | null;
   readonly budget: Pick<Allowance, 'usd' | 'tokens'> | null;
   /** Null if no engine works on it. */
   readonly engine: { readonly pid: number } | null;
@@ -167,7 +172,7 @@ function fleetRun({ project, id, state, engine, interrupted, now }: FoldedRun): 
     counts: countsOf(shownSteps(state)),
     now: nowText(state, interrupted),
     error: error && { step: error.step, message: error.message },
-    cost: costView(state.cost),
+    cost: fleetCost(state.cost),
     budget: request && { usd: state.allowance.usd, tokens: state.allowance.tokens },
     engine,
     interrupted,
@@ -255,7 +260,7 @@ export function endedEntry({ project, id, source, language, startedAt, endedAt, 
     now: null,
     error: end.end === 'failed' ? head.error : null,
     limit: null,
-    cost: costView(end.cost ?? NO_COST),
+    cost: fleetCost(end.cost ?? NO_COST),
     budget: null,
     engine: null,
     interrupted: false,
@@ -301,3 +306,7 @@ const RANKS: Readonly<Partial<Record<ShownRunStatus, number>>> = {
   parked: 3,
 };
 const RANKS_REST = 4;
+
+function fleetCost(cost: Cost): FleetCost {
+  return { ...costView(cost), known_usd: cost.usd };
+}

@@ -1,7 +1,6 @@
 // A Program or a run as a graph of steps, needs and growth, printed as Mermaid, DOT or a listing. Nodes have generated
 // names (`n0`); authors' text appears only in escaped labels.
 
-import { segmentMatcher } from '../base/names.ts';
 import { sanitize } from '../base/sanitize.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
 import { blocksOf, blocksOfTarget, type Target } from '../ir/transition.ts';
@@ -9,6 +8,7 @@ import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { resolveNeeds } from './needed.ts';
 import { padTo, widthOf } from './row.ts';
 import { shownSteps } from './cause.ts';
+import { entrySteps, neededInBlock } from './entry-steps.ts';
 import { routeWord, visitKind } from './visits.ts';
 
 export interface Graph {
@@ -222,19 +222,6 @@ function idIn(program: Program, block: Block, step: Step): string {
   if (block.name === program.entry) return step.id;
   const isAlone = block.steps.length === 1 && (block.name === step.id || visitKind(step) !== null);
   return isAlone ? block.name : `${block.name}/${step.id}`;
-}
-
-/** A need on something below a step (`each.*`, `x.child`) is drawn from that step. */
-function neededInBlock(block: Block, step: Step): readonly Step[] {
-  return step.needs.flatMap((need) => {
-    const fits = segmentMatcher(need.split('.')[0] ?? '');
-    return block.steps.filter((other) => other !== step && fits(other.id));
-  });
-}
-
-/** Those that start first. */
-export function entrySteps(block: Block): readonly Step[] {
-  return block.steps.filter((step) => neededInBlock(block, step).length === 0);
 }
 
 function growthTargets(step: Step): readonly { readonly target: string; readonly label: string | null }[] {

@@ -149,15 +149,13 @@ export type Counts = Readonly<Record<Exclude<StepStatus, 'completing'>, number>>
 
 /** `id` is used if the run has not started and its state has none. */
 export function statusView(state: RunState, { id = null }: { readonly id?: string | null } = {}): StatusView {
-  const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
   const { counts, cost, pause, warnings, ...facts } = runFacts(state);
   return {
     ...facts,
     id: facts.id ?? id,
     steps: Object.fromEntries(shownSteps(state).map((step) => [step.id, stepStatusView(step)])),
     agents: agentsOf(state),
-    // Undecided gates without a waiting request are left out.
-    gates: [...openGates(state), ...decided.map((gate) => gateView(state, gate))],
+    gates: gatesOf(state),
     counts,
     cost,
     pause,
@@ -336,6 +334,12 @@ export function expandedInto(step: StepState): readonly string[] {
   );
   // A round and its check share a prefix.
   return [...new Set(ids)];
+}
+
+/** Those that wait, then those that were decided. Undecided gates without a waiting request are left out. */
+export function gatesOf(state: RunState): readonly GateView[] {
+  const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
+  return [...openGates(state), ...decided.map((gate) => gateView(state, gate))];
 }
 
 /** Undecided gates, oldest first. */

@@ -1,9 +1,8 @@
 // Everything about one step, or about a run, for `meow show`. Data only; `step-lines.ts` prints it.
 
 import { formatMoment } from '../base/time.ts';
-import type { GitOperation, Inspection } from '../ir/conductor.ts';
 import type { Delivery, EffectSpec } from '../ir/effect.ts';
-import { type FilledText, type Text, writtenText } from '../ir/text.ts';
+import { type FilledText, writtenText } from '../ir/text.ts';
 import type { Decision } from '../kernel/decision.ts';
 import type { AppliedRecord } from '../kernel/decision.ts';
 import { isFinished, presentRound, type RunState, type StepState, type StepStatus } from '../kernel/state.ts';
@@ -11,7 +10,8 @@ import { resolveNeeds } from './needed.ts';
 import { counted } from './row.ts';
 import type { StatusView, StepErrorView, StepStatusView } from './status.ts';
 import { shownSteps } from './cause.ts';
-import { filledText, runFacts, stepError, stepStatusView } from './status.ts';
+import { runFacts, stepError, stepStatusView } from './status.ts';
+import { type EffectView, stepEffect } from './step-effect.ts';
 import { type CostView, costView, Durations, runDuration, stepCost } from './usage.ts';
 
 export interface StepView extends StepStatusView {
@@ -25,18 +25,6 @@ export interface StepView extends StepStatusView {
   readonly attempts: readonly AttemptView[];
   /** Cost of all attempts; null if none was reported. */
   readonly cost: CostView | null;
-}
-
-interface EffectView {
-  readonly workdir: string | null;
-  readonly env: Readonly<Record<string, string>>;
-  /** Name of the gate or the adapter. */
-  readonly name: string | null;
-  /** False if placeholders are not filled. */
-  readonly filled: boolean;
-  readonly kind: EffectSpec<Text>['kind'];
-  /** The script, the prompt, or the question. */
-  readonly text: string;
 }
 
 interface AttemptView {
@@ -92,14 +80,12 @@ export function runView(state: RunState): RunView {
 }
 
 function viewOf(state: RunState, step: StepState, { attempts, effects }: History): StepView {
-  const { act, timeout, retry, onError } = step.definition;
-  const effect = effects.get(step.id);
+  const { timeout, retry, onError } = step.definition;
   const cost = stepCost(step);
-  const written = act.kind === 'effect' ? effectView(act.effect, writtenText, false) : null;
   return {
     id: step.id,
     ...stepStatusView(step),
-    asks: effect === undefined ? written : effectView(effect, filledText, true),
+    asks: stepEffect(step, effects.get(step.id)),
     needed: resolveNeeds(state, step).map(({ need, steps }) => ({
       need,
       steps: Object.fromEntries(steps.map(({ id, status }) => [id, status])),
@@ -112,66 +98,6 @@ function viewOf(state: RunState, step: StepState, { attempts, effects }: History
     cost: cost && costView(cost),
   };
 }
-
-function effectView<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boolean): EffectView {
-  const { cwd, env } = effect.kind === 'command' || effect.kind === 'spawn' ? effect : { cwd: null, env: {} };
-  const plain = {
-    workdir: cwd === null ? null : show(cwd),
-    env: Object.fromEntries(Object.entries(env).map(([name, text]) => [name, show(text)])),
-    name: null,
-    filled,
-    kind: effect.kind,
-    text: '',
-  };
-  switch (effect.kind) {
-    case 'command':
-      return { ...plain, text: show(effect.script) };
-    case 'turn':
-      return { ...plain, text: show(effect.prompt), name: show(effect.adapter) };
-    case 'spawn':
-      return { ...plain, text: `by the adapter ${show(effect.adapter)}`, name: show(effect.agent) };
-    case 'attend':
-      return { ...plain, name: effect.agent };
-    case 'prompt':
-      return { ...plain, text: show(effect.prompt), name: show(effect.agent) };
-    case 'kill':
-      return { ...plain, text: effect.graceful ? 'gracefully' : 'at once', name: show(effect.agent) };
-    case 'read':
-      return { ...plain, text: show(effect.path) };
-    case 'gate':
-      return { ...plain, text: show(effect.prompt), name: show(effect.gate) };
-    case 'git':
-      return { ...plain, text: gitText(effect.operation) };
-    case 'inspect':
-      return { ...plain, text: INSPECTIONS[effect.inspection.kind] };
-    default:
-      // In a run of an earlier version.
-      return plain;
-  }
-}
-
-function gitText(operation: GitOperation): string {
-  switch (operation.kind) {
-    case 'snapshot':
-      return 'snapshot the worktree';
-    case 'changes':
-      return `see what the ${operation.by} has changed`;
-    case 'rollback':
-      return `roll back to ${operation.target}`;
-  }
-}
-
-const INSPECTIONS: Readonly<Record<Inspection['kind'], string>> = {
-  prompt: 'fill the prompt of the agent',
-  policy: 'judge the turn by its policy and its limits',
-  witness: 'judge the outcome by its witness',
-  evidence: 'gather the evidence for the evaluator',
-  decision: 'read the answer of the evaluator and decide',
-  prepare: 'find out how the validator is run',
-  collect: 'collect what the validator has left',
-  report: 'judge the validators',
-  end: 'see whether the run may end',
-};
 
 interface History {
   /** All attempts of each step: the state knows only the latest. */

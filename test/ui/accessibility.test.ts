@@ -206,6 +206,7 @@ test('everything can be done with the keyboard alone', async () => {
 
   // Pause, resume, stop, retry.
   await press(page, 'Pause');
+  await rig.decided('works', 'run-ending');
   rig.write('held.go', '');
   await press(page, 'Resume');
   await rig.decided('works', 'step-done last');

@@ -68,6 +68,7 @@ test('a question of the agent ends the typing, and its answer can be typed after
   const bytes = Buffer.from('leaked\r').toString('base64');
   await socket.send({ kind: 'type-keys', of, agent: 'writer', bytes, intoDialog: false });
   expect((await socket.heard('keys-refused')).message).toContain('asks something');
+  await terminal.getByText('May I?').waitFor();
   await type.click();
   await page.keyboard.type('yes');
   await page.keyboard.press('Enter');

@@ -115,3 +115,8 @@ function kindOf({ kind }: GateView): keyof typeof KIND_NAMES {
 function nameOf(gate: GateView, run: string): string {
   return `${KIND_NAMES[kindOf(gate)]} ${line(gate.id)} of ${line(run)}`;
 }
+
+/** A gate that is opened again is another article. */
+export function gateCardKey({ id, opened_at: openedAt }: GateView): string {
+  return `${id} ${openedAt}`;
+}

@@ -1,7 +1,7 @@
 // The prompt, command or question of a step, as it was filled in.
 
 import type { StepState } from '../../kernel/state.ts';
-import { stepView } from '../../view/step.ts';
+import { startedEffect, stepEffect } from '../../view/step-effect.ts';
 import { type FilledTextDocument, type PromptDocument, runDataPath } from '../../web/protocol.ts';
 import { exported } from '../exported.ts';
 import { line } from '../shown-text.ts';
@@ -23,8 +23,8 @@ function Asked({ step }: { readonly step: StepState }) {
 
 /** Of the latest attempt, in an exported file. */
 function Recorded({ step }: { readonly step: StepState }) {
-  const { state, records, seq } = useRunShown();
-  const asks = stepView(state, step.id, records.slice(0, seq))?.asks ?? null;
+  const { records, seq } = useRunShown();
+  const asks = stepEffect(step, startedEffect(step.id, records.slice(0, seq)));
   return <Texts texts={asks === null ? [] : [{ name: asks.kind, text: asks.text, problem: null }]} />;
 }
 

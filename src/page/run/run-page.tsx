@@ -6,24 +6,27 @@ import { RUN_VIEWS, type RunName, type RunViewName } from '../../web/protocol.ts
 import { runAddress, type RunSelection } from '../addresses.ts';
 import { pageTitle } from '../fleet-store.ts';
 import { useKeys } from '../keys.ts';
+import { loadLater } from '../load-later.tsx';
 import { MessagePage } from '../message-page.tsx';
 import { useRun } from '../open-run.ts';
 import { navigate, select } from '../router.ts';
 import type { RunPicture, RunProblem } from '../run-store.ts';
 import { line } from '../shown-text.ts';
-import { AgentPage } from './agent-page.tsx';
-import { AgentsView } from './agents-view.tsx';
-import { CostView } from './cost-view.tsx';
-import { GatesView, OpenGates } from './gates-view.tsx';
-import { GraphView } from './graph-view.tsx';
+import { OpenGates } from './open-gates.tsx';
 import { RunHead } from './run-head.tsx';
 import { isWithoutEngine, RunContext, type RunShown } from './run-shown.ts';
 import { Slider } from './slider.tsx';
 import { StepDrawer } from './step-drawer.tsx';
-import { StoryView } from './story-view.tsx';
 import { TimelineView } from './timeline-view.tsx';
 import { useFold } from './use-fold.ts';
 import { ViewTabs } from './view-tabs.tsx';
+
+const AgentPage = loadLater('part', async () => (await import('./views.ts')).AgentPage);
+const AgentsView = loadLater('part', async () => (await import('./views.ts')).AgentsView);
+const CostView = loadLater('part', async () => (await import('./views.ts')).CostView);
+const GatesView = loadLater('part', async () => (await import('./views.ts')).GatesView);
+const GraphView = loadLater('part', async () => (await import('./views.ts')).GraphView);
+const StoryView = loadLater('part', async () => (await import('./views.ts')).StoryView);
 
 export interface RunPageProps {
   readonly of: RunName;
