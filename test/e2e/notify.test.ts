@@ -190,6 +190,39 @@ test('a run whose engine was killed is told as stuck; if its sender was killed t
   expect(receiver.messages()).toMatchObject([{ kind: 'stuck', run: 'r1', command: 'meow resume r1' }]);
 });
 
+/** Begins, and is silent from then on. */
+const MUTE = `[adapter]
+name = "mute"
+[spawn]
+command = "sh ./mute"
+[ready]
+patterns = ['^mute>']
+[liveness]
+idle = "20s"
+`;
+
+test('an agent in a terminal that is silent for half of its limit is told as stuck, before it is stopped', async () => {
+  await using rig = await Rig.setup();
+  await using receiver = await WebhookReceiver.start(accept);
+  rig.write('.meow/config.toml', `[notify]\non = ["stuck"]\nwebhook = "${receiver.url}"\n`);
+  rig.write('.meow/adapters/mute/adapter.toml', MUTE);
+  rig.write('mute', `while :; do printf 'mute> '; IFS= read -r line || exit 0; done\n`);
+  rig.write(
+    'w.meow.toml',
+    `[[main.steps]]\nid = "start"\nexecutor = "spawn"\nagent = "worker"\nadapter = "mute"\nchannel = "terminal"
+[[main.steps]]\nid = "work"\nexecutor = "agent"\nagent = "worker"\nprompt = "Go."\nneeds = ["start"]\n`,
+  );
+  const run = rig.start('run', 'w.meow.toml', '--id', 'r1');
+  await until(() => receiver.all.length > 0, 'the message');
+  expect(rig.decisions('r1')).not.toContain('step-failed work');
+  await rig.meow('stop', 'r1');
+  await run.ended;
+  const [first, ...more] = receiver.messages();
+  expect(more).toEqual([]);
+  expect(first).toMatchObject({ kind: 'stuck', run: 'r1', step: 'work', command: 'meow why r1 work' });
+  expect(String(first?.['text'])).toContain('the agent of step work has been silent for');
+});
+
 test('a message that was on its way when the sender was killed arrives from the next one, with the same id', async () => {
   await using rig = await Rig.setup();
   await using receiver = await WebhookReceiver.start((count, response) => {

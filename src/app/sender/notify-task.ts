@@ -21,8 +21,6 @@ export const NOTIFIED_FILE = 'notified.jsonl';
 
 /** A run without an engine may be about to get the next one. */
 const LOST_GRACE_MS = 2_000;
-/** So often silence is looked for. */
-const SILENCE_LOOK_MS = 5_000;
 
 export const notifyTask: TaskMaker = (runFolder, wake) => new NotifyTask(runFolder, wake);
 
@@ -56,7 +54,7 @@ class NotifyTask implements SendTask {
       this.#lostSince = null;
       const silent = silentSteps(run, now);
       return {
-        lookAt: silent.watched === 0 ? null : now + SILENCE_LOOK_MS,
+        lookAt: silent.lookAt,
         notices: silent.found.map(({ step, attempt, since, ms }) => ({
           key: `stuck:${step}:${attempt}:${since}`,
           kind: 'stuck',
