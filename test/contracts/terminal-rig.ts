@@ -125,7 +125,7 @@ export class TerminalRig {
     agent: HostedAgent,
     id: string,
     text: string,
-    timeoutMs = 20_000,
+    timeoutMs = 60_000,
     givenUp: Promise<unknown> = NEVER,
   ): Promise<Handover> {
     return agent.hand(prompt(id, text), { timeoutMs, note: this.notes.note, givenUp });
