@@ -21,7 +21,7 @@ import { dirname, join } from 'node:path';
 import { UsageError } from '../base/errors.ts';
 import { isJsonMap, type Json, parseJson } from '../base/json.ts';
 import { isRunId } from '../stores/errors.ts';
-import { fileStore, IMPORTED } from '../stores/files.ts';
+import { IMPORTED } from '../stores/files.ts';
 import { encodeProgram, encodeRecords, hashProgram } from '../stores/journal-lines.ts';
 import { takeLock } from '../stores/lock.ts';
 import { ABSENT, asUsageError, isErrno, isSystemError, REFUSED, tolerate } from '../sys/errors.ts';
@@ -135,7 +135,7 @@ export async function importRun(project: Project, file: string): Promise<string>
     for (const folder of [scratch, join(scratch, id)]) chmodSync(folder, 0o700);
     writePrivate(join(scratch, id, IMPORTED), '');
     // With all checksums.
-    await readRun(fileStore({ folder: scratch }), id).catch((error: unknown) => {
+    await readRun(storeOf({ runs: scratch }), id).catch((error: unknown) => {
       throw error instanceof UsageError ? refused(`is damaged: ${error.message}`) : error;
     });
     const state = join(scratch, `${id}.yaml`);

@@ -185,6 +185,7 @@ describe('a script', () => {
     // Shells set these themselves.
     for (const name of ['PWD', 'OLDPWD', 'SHLVL', '_']) delete seen[name];
     expect(seen).toEqual({
+      TRACEPARENT: expect.stringMatching(/^00-/) as unknown,
       PATH: process.env['PATH'],
       HOME: join(rig.runFolder, 'scratch'),
       LANG: 'C.UTF-8',

@@ -60,7 +60,9 @@ test('an engine runs on it, and a face follows the run', async () => {
 test('one file chooses the store', () => {
   const choosing = [...readTree(resolve(import.meta.dirname, '../../..'))]
     .filter(
-      ([path, text]) => /^src\/(?!stores\/).*\.ts$/.test(path) && /from '[^']*stores\/(?:files|memory)\.ts'/.test(text),
+      ([path, text]) =>
+        /^src\/(?!stores\/).*\.ts$/.test(path) &&
+        /import \{[^}]*Store\b[^}]*\} from '[^']*stores\/(?:files|memory)\.ts'/.test(text),
     )
     .map(([path]) => path)
     .filter((path) => !path.endsWith('.test.ts'));
