@@ -55,7 +55,7 @@ export const TOYS: Readonly<Record<'language' | 'effect' | 'store' | 'face', Toy
 `,
       ),
       before(
-        'src/view/step.ts',
+        'src/view/step-effect.ts',
         "    case 'read':\n",
         "    case 'reverse':\n      return { ...plain, kind: 'reverse', text: show(effect.text) };\n",
       ),
@@ -64,7 +64,11 @@ export const TOYS: Readonly<Record<'language' | 'effect' | 'store' | 'face', Toy
         "import { readDriver } from '../drivers/read-driver.ts';",
         "import { reverseDriver } from '../drivers/reverse-driver.ts';\n",
       ),
-      before('src/app/run-drivers.ts', '      spawn: agents,\n', '      reverse: once(() => reverseDriver(files)),\n'),
+      before(
+        'src/app/run-drivers.ts',
+        '      spawn: guardedAgents,\n',
+        '      reverse: guarded(() => reverseDriver(files)),\n',
+      ),
       // A language that uses it: the toy language, which is not an existing file.
       before(
         LINES,
