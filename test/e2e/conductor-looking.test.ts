@@ -135,7 +135,7 @@ describe('meow gc', () => {
     expect((await rig.meow('gc', 'r', '--force')).stdout).toMatch(/^r: kept\n/);
     rig.write('.agent/go', '');
     expect(await live.ended).toMatchObject({ code: 0 });
-    expect((await rig.meow('gc', '--json')).stdout).toBe('[{"run":"r","removed":true,"reasons":[]}]\n');
+    expect((await rig.meow('gc', '--json')).stdout).toBe('[{"run":"r","removed":true,"bytes":null,"reasons":[]}]\n');
     const unknown = await rig.meow('gc', 'r');
     expect(unknown).toMatchObject({ code: 2 });
     expect(unknown.stderr).toContain('run r has left nothing in this repository');
