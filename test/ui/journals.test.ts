@@ -1,6 +1,7 @@
 // For random journals of the simulator, the page shows at every record what `meow status --json` says of a run that has come so
 // far: the same steps, counts, gates and costs. The slider at record n is a fold of n records.
 
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { below, randomFrom } from '../../src/base/random.ts';
@@ -76,7 +77,7 @@ test(`${RUNS} random runs are shown as status shows them, at every record`, asyn
       if (!nothing) seen.costs += 1;
       if (view.counts.failed > 0) seen.failed += 1;
       if (view.gates.length > 0) seen.gates += 1;
-      await page.keyboard.press(']');
+      if (seq < records.length) await showNext(page, seq);
     }
     const told = await rig.status(id);
     const last = await pictureOf(page, ({ record }) => record === records.length);
@@ -93,6 +94,17 @@ test(`${RUNS} random runs are shown as status shows them, at every record`, asyn
   }
   expect(Object.entries(seen).filter(([, times]) => times === 0)).toEqual([]);
 });
+
+/** A page that was just opened may not listen to keys yet. */
+async function showNext(page: Page, shown: number): Promise<void> {
+  const isPassed = `Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > ${shown}`;
+  const passed = async (): Promise<boolean> => {
+    for (const end = Date.now() + 5_000; Date.now() < end; ) if (await page.evaluate<boolean>(isPassed)) return true;
+    return false;
+  };
+  do await page.keyboard.press(']');
+  while (!(await passed()));
+}
 
 /** Half of them are machines, whose turns cost something; the others are graphs, which have gates. */
 function isSuitable(program: Program, records: readonly JournalRecord[], count: number): boolean {
