@@ -73,7 +73,8 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (age
     stage.workflow(...workflow(agent, 'terminal'));
     const { cost } = await stage.done(stage.run());
     checkSessions(stage);
-    expect(cost).toEqual({ usd: null, tokens: null, unknown_turns: 5 });
+    // From the session files that the hooks name.
+    expect(cost).toEqual({ usd: null, tokens: expect.any(Number) as unknown, unknown_turns: 5 });
   });
 });
 
