@@ -8,10 +8,10 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-import { UsageError } from '../base/errors.ts';
 import { findRemains, type GcQuestion, judge, removeRemains } from '../drivers/git/gc.ts';
 import { Repository } from '../drivers/git/repository.ts';
 import { conductorOf } from '../ir/program.ts';
+import { missingRunError } from '../stores/errors.ts';
 import { type Lock, takeLock } from '../stores/lock.ts';
 import { ABSENT, REFUSED, tolerate } from '../sys/errors.ts';
 import { ownEnvironment, type Project } from './project.ts';
@@ -52,12 +52,10 @@ export async function removeRuns(
 ): Promise<readonly RemovalVerdict[]> {
   const store = storeOf(project);
   const entries = await store.list();
-  const unknown = selection.runs.find((run) => entries.every(({ id }) => id !== run));
-  if (unknown !== undefined) throw new UsageError(`there is no run ${unknown}`, 'meow list shows all');
-  const newest = await newestOfSchedules(
-    project,
-    entries.map(({ id }) => id),
-  );
+  const ids = entries.map(({ id }) => id);
+  const unknown = selection.runs.find((run) => !ids.includes(run));
+  if (unknown !== undefined) throw missingRunError(unknown, ids);
+  const newest = await newestOfSchedules(project, ids);
   const byAge = entries.toSorted((a, b) => (b.startedAt ?? 0) - (a.startedAt ?? 0)).map(({ id }) => id);
   const kept = new Set(byAge.slice(0, selection.keep ?? 0));
   const verdicts: RemovalVerdict[] = [];

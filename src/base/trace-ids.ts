@@ -78,6 +78,6 @@ function digest(text: string): string {
     lanes[lane] = mixed ^ (mixed >>> 16);
   }
   const hex = lanes.map((lane) => (lane >>> 0).toString(16).padStart(8, '0')).join('');
-  // Zeros mean that there is no id.
+  // An id of zeros is invalid.
   return hex.replace(/^0{16}/, '0000000000000001').replace(/0{16}$/, '0000000000000001');
 }
