@@ -35,7 +35,7 @@ function shown(left: readonly Orphan[]): readonly string[] {
   return left.map(({ kind, id }) => `${kind} ${id}`).toSorted();
 }
 
-const SERVER = "setsid sh -c 'echo $$ > ID.server; exec sleep 100000' >/dev/null 2>&1 &";
+const SERVER = "setsid sh -c 'echo $$ > ID.server; while :; do sleep 1; done' >/dev/null 2>&1 &";
 
 function git(rig: Rig, ...args: readonly string[]): readonly string[] {
   return execFileSync('git', ['-C', rig.folder, ...args], { encoding: 'utf8' })
